@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.judge.aggregate import Spread, largest, median, smallest, spread, total
+from lab.judge.aggregate import largest, median, smallest, spread, total
 from lab.judge.quantity import Quantity
 
 THREE = [Quantity("lag", "messages", value) for value in (4, 1, 10)]
@@ -28,13 +28,7 @@ def test_one_that_is_missing_is_no_data(aggregate):
     assert (aggregate([]).value, aggregate([]).why) == (None, "there is no quantity to aggregate")
 
 
-def test_the_size_of_a_deviation_has_no_sign():
-    """It keeps name and unit, and a missing one stays missing."""
-    assert abs(Quantity("off", "%", -3)).value == 3
-    assert (abs(NONE).value, abs(NONE).why) == (None, "no sample of c")
-
-
-@pytest.mark.parametrize("n", range(1, 16))
+@pytest.mark.parametrize("n", [1, 2, 5, 8, 9, 12, 15])
 def test_the_confidence_is_the_share_of_all_outcomes(n):
     """Of the 2^n ways n values can lie about the median, the interval's ranks hold it in just that share; 95 % from n = 9."""
     found = spread(list(range(n)))
@@ -66,13 +60,6 @@ def test_no_value_is_refused(values):
         spread(values)
 
 
-def test_a_recovery_that_never_came_has_a_median():
-    """Infinite seconds are a value: the worst."""
-    found = spread([1.0, 2.0, math.inf])
-    assert (found.median.value, found.high.value) == (2.0, math.inf)
-    assert str(spread([math.inf])) == "inf (inf-inf, n = 1, 0 %)"
-
-
 @pytest.mark.parametrize(
     ("values", "text"),
     [
@@ -80,13 +67,12 @@ def test_a_recovery_that_never_came_has_a_median():
         ([0.161, 0.1, 0.2], "0.16 (0.10-0.20, n = 3, 75 %)"),
         ([23_512.4, 21_000], "22,256 (21,000-23,512, n = 2, 50 %)"),
         ([0, 0, 0], "0 (0-0, n = 3, 75 %)"),
+        ([math.inf], "inf (inf-inf, n = 1, 0 %)"),  # a recovery that never came is a value
     ],
 )
 def test_it_reads_like_a_result(values, text):
     """Two significant digits of the median, thousands grouped."""
-    found = spread(values)
-    assert isinstance(found, Spread)
-    assert str(found) == text
+    assert str(spread(values)) == text
 
 
 def test_quantities_keep_their_name_and_unit():

@@ -63,7 +63,9 @@ def test_arithmetic_goes_block_by_block():
 
 
 def test_runs_of_different_numbers_have_no_blocks():
-    """Nor measures of two of them."""
+    """Nor measures of two of them. Of no run there is nothing to repeat."""
+    with pytest.raises(ValueError, match="no run"):
+        repeated([])
     with pytest.raises(ValueError, match="2 and 3 runs have no blocks"):
         _ = hold(Runs([1, 2])).peak - hold(Runs([1, 2, 3])).peak
     with pytest.raises(ValueError, match="1 and 2 in number: they must be as many"):
@@ -94,19 +96,10 @@ def test_a_verdict_of_runs_says_how_often_the_worst_and_the_interval():
     assert f"wanted <= 5 messages/s ({said}): breached" in str(found)
     assert judge(hold(Runs([3, 1])).growth >= 1, "x").repeats.worst == 1
     assert judge(hold(Runs([3, 1])).growth == 2.5, "x").repeats.worst == 1
-
-
-def test_a_run_without_a_number_is_named():
-    """The summary of the others would hide it."""
-    found = judge(hold(Runs([1, -1])).growth < 5, "it ends")
-    assert (found.measured, found.note) == (None, "run 2 of 2: no sample")
-    assert str(found.repeats) == "held in 1 of 2"
-
-
-def test_not_a_number_is_no_interval():
-    """It is breached by every bound."""
-    found = judge(hold(Runs([1, math.nan])).growth < 5, "it ends")
-    assert (found.verdict, found.repeats.low) == (BREACHED, None)
+    unknown = judge(hold(Runs([1, -1])).growth < 5, "it ends")  # the summary of the others would hide the one without
+    assert (unknown.measured, unknown.note, str(unknown.repeats)) == (None, "run 2 of 2: no sample", "held in 1 of 2")
+    no_number = judge(hold(Runs([1, math.nan])).growth < 5, "it ends")
+    assert (no_number.verdict, no_number.repeats.low) == (BREACHED, None)
 
 
 def test_a_single_run_is_judged_like_a_record():
@@ -114,9 +107,3 @@ def test_a_single_run_is_judged_like_a_record():
     assert (hold(Runs([1])), age(Runs([8]), 2).runs) == (hold(1), ())
     found = judge(hold(Runs([1])).growth < 5, "it ends")
     assert (found.verdict, found.measured, found.repeats) == (HELD, 1, None)
-
-
-def test_no_run_is_no_quantity():
-    """There is nothing to repeat."""
-    with pytest.raises(ValueError, match="no run"):
-        repeated([])
