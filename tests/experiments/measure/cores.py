@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-import pandas as pd
-
 from lab.errors import NoData
 from lab.judge.measure import quantity
 from lab.judge.origin import UNSCALED
@@ -21,20 +17,11 @@ def control_plane_cpu(record: Record) -> float:
 
     It is the cluster's: in a duet both sides cause it. No data where a process was not read.
     """
-    return _cpu_of(_readings(record), CONTROL_PLANE)
-
-
-def _readings(record: Record) -> pd.DataFrame:
     seen = record.memory
-    return seen[seen["t"].between(record.driven, record.end)]
-
-
-def _cpu_of(seen: pd.DataFrame, processes: Collection[str]) -> float:
-    """The mean CPU of ``processes`` together, cores."""
-    own = seen[seen["process"].isin(processes)]
-    if absent := set(processes) - set(own["process"]):
+    own = seen[seen["t"].between(record.driven, record.end) & seen["process"].isin(CONTROL_PLANE)]
+    if absent := set(CONTROL_PLANE) - set(own["process"]):
         raise NoData(f"no reading of {', '.join(sorted(absent))}")
     total = own.groupby("t")["cpu_s"].sum()
     if len(total) < FEWEST:
-        raise NoData(f"{len(total)} readings of {', '.join(processes)}, fewer than {FEWEST}")
+        raise NoData(f"{len(total)} readings of {', '.join(CONTROL_PLANE)}, fewer than {FEWEST}")
     return float((total.iloc[-1] - total.iloc[0]) / (total.index[-1] - total.index[0]))

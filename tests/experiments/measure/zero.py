@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pandas as pd
 
@@ -13,7 +13,6 @@ from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity, repeated
 from lab.measure.reaction.step import member_stamps
-from lab.record.pods import Change
 from lab.record.store import Record
 
 ARRIVAL = "arrival"  # the profile's phase that ends an idle time
@@ -78,7 +77,8 @@ def from_zero(record: Record) -> FromZero:
     parts = tuple(_parts(record, events, members, start) for start in idle)
     totals = [sum(one.values()) for one in parts]
     real = [total + one[DECISION] * (record.scale.time - 1) for total, one in zip(totals, parts, strict=True)]
-    before = [lag for start in idle if (lag := _lag_before(record, start)) is not None]
+    lag = record.lag
+    before = [float(seen.iloc[-1]) for start in idle if len(seen := lag[lag["t"] < start]["lag"])]
     return FromZero(
         from_zero=len(idle),
         lag_before=max(before, default=None),
@@ -96,12 +96,6 @@ def _is_asleep(record: Record, at: float) -> bool:
     return not record.wanted_at(at) and all(
         pod.seen > at or (pod.gone is not None and pod.gone <= at) for pod in record.pods.values()
     )
-
-
-def _lag_before(record: Record, at: float) -> float | None:
-    lag = record.lag
-    before = lag[lag["t"] < at]["lag"]
-    return None if before.empty else float(before.iloc[-1])
 
 
 def _parts(record: Record, events: pd.DataFrame, members: pd.DataFrame, start: float) -> dict[str, float]:
@@ -122,15 +116,11 @@ def _parts(record: Record, events: pd.DataFrame, members: pd.DataFrame, start: f
     name, born = str(done["pod"]), float(event["t"])
     decided = next((one.t for one in record.scalings if one.t >= start and one.after > one.before), None)
     pod = record.pods.get(name)
-    if decided is None or pod is None or pod.added is None or name not in members.index:
+    own = [float(members[one].get(name, math.nan)) for one in ("started", "subscribed", "owning")]
+    if decided is None or pod is None or pod.added is None or any(map(math.isnan, own)):
         raise NoData(f"{name}, which processed the first event of the arrival at {start:.3f}, lacks a stamp")
-    own = [float(members[one][name]) for one in ("started", "subscribed", "owning")]
-    stamps = [decided, pod.added, *own, float(done["end"])]
-    if any(map(math.isnan, stamps)):
-        raise NoData(f"{name}, which processed the first event of the arrival at {start:.3f}, lacks a stamp")
-    ordered = [born]
-    for stamp in stamps:
-        ordered.append(max(ordered[-1], stamp))  # a part that ends before its turn costs no time
+    stamps = [born, decided, pod.added, *own, float(done["end"])]
+    ordered = list(accumulate(stamps, max))  # a part that ends before its turn costs no time
     return {part: later - earlier for part, (earlier, later) in zip(PARTS, pairwise(ordered), strict=True)}
 
 
@@ -151,17 +141,12 @@ def to_zero(record: Record) -> ToZero:
     ends = [place for place, one in enumerate(changes) if one.after == 0]
     if not ends:
         raise NoData("the group never went to zero")
-    way = _way(changes, ends[-1])
-    taken = [one.before - one.after for one in way]
-    return ToZero(most=way[0].before, steps=len(way), largest_step=max(taken), last_step=taken[-1], length=way[-1].t - way[0].t)
-
-
-def _way(changes: Sequence[Change], end: int) -> Sequence[Change]:
-    """The steps down that end with the one at ``end``."""
-    begin = end
+    begin = ends[-1]
     while begin and changes[begin - 1].after < changes[begin - 1].before:
         begin -= 1
-    return changes[begin : end + 1]
+    way = changes[begin : ends[-1] + 1]
+    taken = [one.before - one.after for one in way]
+    return ToZero(most=way[0].before, steps=len(way), largest_step=max(taken), last_step=taken[-1], length=way[-1].t - way[0].t)
 
 
 @quantity("pods", "most replicas asked for in the phase")

@@ -22,11 +22,10 @@ def test_the_control_planes_cpu_is_that_of_its_four_processes(tmp_path):
     assert control_plane_cpu(read(tmp_path)).number == pytest.approx(0.4)
 
 
-def test_a_process_that_was_not_read_is_no_data(tmp_path):
-    """Three of four would be too little."""
-    assert "no reading of kube-scheduler" in control_plane_cpu(read(tmp_path, processes=CONTROL_PLANE[:3])).why
-
-
-def test_two_readings_are_too_few(tmp_path):
-    """A share of ten seconds is not known."""
-    assert "fewer than 3" in control_plane_cpu(read(tmp_path, times=(0, 10))).why
+@pytest.mark.parametrize(
+    ("lacking", "why"),
+    [({"processes": CONTROL_PLANE[:3]}, "no reading of kube-scheduler"), ({"times": (0, 10)}, "fewer than 3")],
+)
+def test_without_every_process_or_three_readings_there_is_no_data(tmp_path, lacking, why):
+    """Three of four would be too little, and a share of ten seconds is not known."""
+    assert why in control_plane_cpu(read(tmp_path, **lacking)).why

@@ -73,15 +73,14 @@ def test_the_median_of_steps_sampled_at_other_times_is_not_smoothed():
     assert median["t"].max() < 3
 
 
-def test_no_two_views_share_a_name(spec):
-    """Views of one name were drawn with each other's data: the picture showed a calm group where the median dived."""
+def test_the_objective_and_no_change_are_ruled_in_every_panel(spec):
+    """A rule at 1.0, a dashed one at 0.8, named once a row; the axes are the same everywhere.
+
+    Views of one name were drawn with each other's data: the picture showed a calm group where the median dived.
+    """
     names = [panel["layer"][0]["name"] for panel in panels(spec)]
     assert len(set(names)) == len(names) == 6
     assert set(names) <= set(spec["params"][0]["views"])
-
-
-def test_the_objective_and_no_change_are_ruled_in_every_panel(spec):
-    """A rule at 1.0, a dashed one at 0.8, named once a row; the axes are the same everywhere."""
     for panel in panels(spec):
         rules = [layer for layer in panel["layer"] if layer["mark"]["type"] == "rule"]
         assert [rows_of(spec, rule)["share"].tolist() for rule in rules] == [[1.0], [0.8]]

@@ -36,14 +36,12 @@ DYNAMIC = [
 ]
 
 
-def record(folder, handed_over=(), receipts=(), events=(RESTART,)):
+def record(folder, handed_over=(), receipts=(), events=(RESTART,), owned=BEFORE):
     """A steady profile of 30 s from ZERO on, in which the events come in their phases."""
     profile, told = built.profile(ZERO, 30, (0, "baseline"), (10, "restart"))
     steady = [receipt("c-0", t / 10, t / 10 + 0.1, 10) for t in range(1000, 1300)]
-    rows = [*told, *BEFORE, *handed_over]
-    return built.record(
-        folder, inputs=profile, group_events=rows, receipts=[*steady, *receipts], events=tuple(events), times={"driving": ZERO}
-    )
+    tables = {"group_events": [*told, *owned, *handed_over], "receipts": [] if receipts is None else [*steady, *receipts]}
+    return built.record(folder, inputs=profile, events=tuple(events), times={"driving": ZERO}, **tables)
 
 
 def test_a_static_restart_is_no_rebalance(tmp_path):
@@ -64,7 +62,6 @@ def test_a_member_that_never_came_back_is_still_leaving(tmp_path):
     """What it gives up is its own, and what another takes is a rebalance."""
     gone = [report(110.2, "c-1", "draining"), given_up(110.3, "c-1", 2, 3), assigned(120.3, "c-0", 2, 3)]
     assert rolling_restart(record(tmp_path, gone), "restart").rebalances.value == 0  # it came after the 5 s that are watched
-    (tmp_path / "long").mkdir()
     long = RESTART | {"until": 118.0}
     assert rolling_restart(record(tmp_path / "long", gone, events=[long]), "restart").rebalances.value == 1
 
@@ -77,50 +74,47 @@ def test_the_dip_and_the_standstill_are_of_the_restart(tmp_path):
 
 
 def test_a_partition_stands_still_until_the_next_event_or_the_profiles_end(tmp_path):
-    """It is never served again: 20 s until the profile is over, and 8 s until another event."""
+    """It is never served again: 20 s until the profile is over, and 8 s until another event.
+
+    One that stood still before stood still for another reason until the event.
+    """
     gone = [receipt("c-1", 105, 112, 10, 1)]
     assert standstill(record(tmp_path, (), gone), "restart").value == pytest.approx(18)
-    (tmp_path / "next").mkdir()
     later = RESTART | {"t": 118.0, "phase": "leave", "event": "scale_to"}
     assert standstill(record(tmp_path / "next", (), gone, [RESTART, later]), "restart").value == pytest.approx(6)
+    before = [receipt("c-1", 105, 106, 10, 1), receipt("c-1", 111, 130, 10, 1)]
+    assert standstill(record(tmp_path / "before", (), before), "restart").value == pytest.approx(1)
 
 
-def test_a_standstill_begins_with_the_event(tmp_path):
-    """A partition that stood still before stood still for another reason until then."""
-    gone = [receipt("c-1", 105, 106, 10, 1), receipt("c-1", 111, 130, 10, 1)]
-    assert standstill(record(tmp_path, (), gone), "restart").value == pytest.approx(1)
-
-
-def test_without_an_event_or_receipts_there_is_no_data(tmp_path):
+@pytest.mark.parametrize(
+    ("measured", "lacking", "why"),
+    [
+        (lambda one: rolling_restart(one, "leave").rebalances, {}, "no restart in phase leave"),
+        (lambda one: standstill(one, "leave"), {}, "no event in phase leave"),
+        (lambda one: rolling_restart(one, "restart").rebalances, {"receipts": None}, "no receipts"),
+        (lambda one: standstill(one, "restart"), {"receipts": None}, "no receipts"),
+        (lambda one: spread(one, "baseline").most, {"owned": ()}, "no pod owns a partition at the end of phase baseline"),
+    ],
+)
+def test_without_an_event_receipts_or_owners_there_is_no_data(tmp_path, measured, lacking, why):
     """No standstill is no proof that nothing stood still."""
-    made = record(tmp_path, STATIC)
-    assert rolling_restart(made, "leave").rebalances.why == "no restart in phase leave"
-    assert standstill(made, "leave").why == "no event in phase leave"
-    (tmp_path / "idle").mkdir()
-    _, told = built.profile(ZERO, 30)
-    idle = built.record(tmp_path / "idle", group_events=told, receipts=[], events=(RESTART,))
-    assert (rolling_restart(idle, "restart").rebalances.why, standstill(idle, "restart").why) == ("no receipts", "no receipts")
+    assert measured(record(tmp_path, **lacking)).why == why
 
 
-def test_a_pod_that_was_restarted_lives_on(tmp_path):
-    """The next pod of a StatefulSet has its name: what is paid for does not end with the first one."""
+def test_a_stateful_sets_pod_that_was_restarted_lives_on(tmp_path):
+    """The next pod has its name: what is paid for does not end with the first one. There is no Deployment to read."""
+    item = {"spec": {"replicas": 3}, "status": {"replicas": 3, "readyReplicas": 2}}
     rows = [
+        {"t": 101.0, "kind": "StatefulSet", "name": "consumer", "event": "ADDED", "object": json.dumps(item)},
         built.pod(101, "c-0", "ADDED"),
         built.pod(110, "c-0", "DELETED", leaving=True),
         built.pod(111, "c-0", "ADDED", False),
     ]
-    profile, told = built.profile(ZERO, 30, (0, "baseline"))
-    made = built.record(tmp_path, inputs=profile, group_events=told, transitions=rows, times={"driving": ZERO, "ended": OVER})
+    inputs = {"workload": {"pod_owner": "StatefulSet"}, "policy": whole.decreed(3)}
+    _, told = built.profile(ZERO, 30)
+    made = built.record(tmp_path, inputs=inputs, transitions=rows, group_events=told, times={"driving": ZERO, "ended": OVER})
     assert made.lives() == {"c-0": OVER - 101}
     assert [made.pods["c-0"].ready_before(t) for t in (105, 110.5, 112)] == [True, False, False]
-
-
-def test_replicas_are_those_of_the_stateful_set(tmp_path):
-    """The record of a group whose pods a StatefulSet makes has no Deployment of that name."""
-    item = {"spec": {"replicas": 3}, "status": {"replicas": 3, "readyReplicas": 2}}
-    row = {"t": 1.0, "kind": "StatefulSet", "name": "consumer", "event": "ADDED", "object": json.dumps(item)}
-    inputs = {"workload": {"pod_owner": "StatefulSet"}, "policy": whole.decreed(3)}
-    made = built.record(tmp_path, inputs=inputs, transitions=[row])
     assert made.replicas[["desired", "ready"]].to_numpy().tolist() == [[3, 2]]
 
 
@@ -131,10 +125,3 @@ def test_partitions_are_counted_as_the_phase_ends(tmp_path):
     found = spread(made, "baseline")
     assert (found.fewest.value, found.most.value) == (2, 3)
     assert (spread(made, "restart").fewest.value, spread(made, "restart").most.value) == (5, 5)
-
-
-def test_partitions_of_nobody_are_no_data(tmp_path):
-    """Nobody owned any."""
-    profile, told = built.profile(ZERO, 30, (0, "baseline"))
-    made = built.record(tmp_path, inputs=profile, group_events=told, times={"driving": ZERO})
-    assert spread(made, "baseline").most.why == "no pod owns a partition at the end of phase baseline"
