@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from lab.judge.claim import INVALID
 from lab.judge.gates import word
 from lab.measure import outcome as outcomes
 from lab.measure.outcome import Outcome, Runs
-from lab.measure.similarity import FAITHFUL, NO_DATA, TOLERANCE, UNDECIDED, UNFAITHFUL, Figure, Row, compare, figures
+from lab.measure.similarity import FAITHFUL, NO_DATA, TOLERANCE, UNDECIDED, UNFAITHFUL, Row, compare, figures
 from lab.measure.validity import judge_validity
 from lab.number_format import number
 from lab.record import store
@@ -64,11 +65,8 @@ def tables(outcome: Outcome) -> str:
 
 def _run_table(runs: Sequence[Runs]) -> Table:
     """The sessions that the errors stand on."""
-    head = ("scale", "blocks", "left out as invalid", "dates", "machine", "commit", "policy", "rate")
-    rows = [
-        [one.scale, str(one.blocks), str(one.left_out), one.dates, one.machine, one.commit, one.policy, number(one.rate)]
-        for one in runs
-    ]
+    head = [field.name.replace("left_out", "left out as invalid") for field in fields(Runs)[1:]]
+    rows = [[*map(str, astuple(one)[1:-1]), number(one.rate)] for one in runs]
     return Table(head, rows, frozenset({1, 2, 7}))
 
 
@@ -112,16 +110,12 @@ def _sides(folders: Sequence[Path]) -> tuple[dict[Place, list[list[Record]]], di
             if records is None:
                 continue
             place = records[0].inputs.profile_name, records[0].scale.name
-            invalid = sum(word(judge_validity(one)) == INVALID for one in records)
-            if invalid:
+            if any(word(judge_validity(one)) == INVALID for one in records):
                 left_out[place] = left_out.get(place, 0) + len(records)
                 continue
-            chosen.setdefault(place, []).append(sorted(records, key=_side))
+            sides = sorted(records, key=lambda record: record.inputs.side.name if record.inputs.side else "")
+            chosen.setdefault(place, []).append(sides)
     return chosen, left_out
-
-
-def _side(record: Record) -> str:
-    return record.inputs.side.name if record.inputs.side else ""
 
 
 def _duets(names: Mapping[str, Path]) -> list[tuple[str, ...]]:
@@ -150,9 +144,7 @@ def analyse(chosen: Mapping[Place, Blocks], left_out: Mapping[Place, int], refer
             continue
         _warn_of_speeds(profile, own)
         runs += [_runs(profile, scale, blocks, left_out.get((profile, scale), 0)) for scale, blocks in own.items()]
-        found: dict[str, list[list[list[Figure]]]] = {
-            scale: [[figures(side) for side in sides] for sides in blocks] for scale, blocks in own.items()
-        }
+        found = {scale: [[figures(side) for side in sides] for sides in blocks] for scale, blocks in own.items()}
         rows += compare(profile, found, reference)
     if not runs:
         places = ", ".join(f"{profile} at {scale}" for profile, scale in sorted(chosen)) or "none that is whole and valid"
@@ -170,7 +162,7 @@ def _of_profile(chosen: Mapping[Place, Blocks], profile: str) -> dict[str, Block
 def _check_alike(profile: str, found: Mapping[str, Blocks]) -> None:
     """Raise :class:`InputError` unless all runs are of one policy, workload and rate: another difference than the scale's."""
     records = [side for blocks in found.values() for sides in blocks for side in sides]
-    alike: dict[str, set[str]] = {
+    alike = {
         "policy": {record.inputs.policy_name for record in records},
         "workload": {str(record.inputs.workload) for record in records},
         "rate of the duet": {f"{_rate(record):g}" for record in records},
@@ -199,19 +191,9 @@ def _runs(profile: str, scale: str, blocks: Blocks, left_out: int) -> Runs:
     records = [side for sides in blocks for side in sides]
     days = sorted({datetime.fromtimestamp(record.trial.begun, UTC).date().isoformat() for record in records})
     commits = sorted({record.trial.versions.get("commit", "")[:12] for record in records})
-    dates = " to ".join(dict.fromkeys((days[0], days[-1])))
-    first = records[0]
-    return Runs(
-        profile,
-        scale,
-        len(blocks),
-        left_out,
-        dates,
-        name_machines(record.trial.machine for record in records),
-        ", ".join(commits),
-        first.inputs.policy_name,
-        _rate(first),
-    )
+    dates, machines = " to ".join(dict.fromkeys((days[0], days[-1]))), name_machines(record.trial.machine for record in records)
+    ran = (dates, machines, ", ".join(commits), records[0].inputs.policy_name, _rate(records[0]))
+    return Runs(profile, scale, len(blocks), left_out, *ran)
 
 
 if __name__ == "__main__":

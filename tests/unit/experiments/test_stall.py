@@ -2,9 +2,7 @@
 
 import pytest
 
-from lab.record.store import Record
 from tests.experiments.measure.stall import stalls
-from tests.records import FOLDER
 from tests.unit.measure import built
 from tests.unit.measure.built import receipt
 
@@ -33,10 +31,3 @@ def test_without_a_step_or_a_receipt_there_is_no_data(tmp_path):
     """No member is no proof that none slept."""
     assert "no step" in stalls(built.record(tmp_path, receipts=[])).stalled.why
     assert "no receipts" in stalls(built.record(tmp_path / "idle", steps=[STEP], receipts=[])).stalled.why
-
-
-@pytest.mark.parametrize(("name", "stalled"), [("saturate-up-and-down-a7d1e4d3", 0), ("saturate-up-and-down-d22627ab", 60)])
-def test_real_members_pause_where_the_protocol_stops_them(name, stalled):
-    """Ten steps of six or eight members: range, with 200 ms of work for each partition, stops nearly all; woken none."""
-    found = stalls(Record(FOLDER / "records" / name))
-    assert (found.member_steps.value, found.stalled.value) == (70, stalled)

@@ -1,10 +1,9 @@
 """Where a quantity comes from: through arithmetic, runs, pairs and totals."""
 
-import pytest
 
 from lab.judge.aggregate import largest, median, total
 from lab.judge.measure import Measure, measure, number, quantity
-from lab.judge.origin import MESSAGES, RATE, TIME, UNKNOWN, UNSCALED, Dimension, Origin
+from lab.judge.origin import MESSAGES, RATE, TIME, UNKNOWN, UNSCALED, Origin
 from lab.judge.pairs import discern, paired
 from lab.judge.quantity import Quantity
 from lab.judge.runs import Runs
@@ -80,11 +79,3 @@ def test_pairs_keep_what_they_compare():
     assert discern(same, difference).origin == wanted
     assert discern(paired(a.runs[:2], b.runs[:2]), same).origin == wanted
     assert difference.estimate.origin == wanted
-
-
-@pytest.mark.parametrize(
-    ("dimension", "real"), [(UNSCALED, 8), (TIME, 240), (RATE, 2), (MESSAGES, 60), (Dimension(-1, 0), 8 / 30)]
-)
-def test_a_dimension_stretches(dimension, real):
-    """By a factor of time of 30 and of rate of 4."""
-    assert dimension.at_real_time(8, 30, 4) == pytest.approx(real)

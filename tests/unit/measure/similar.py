@@ -26,9 +26,7 @@ def curve(peak):
     return dict(zip(times.tolist(), (np.interp(times, list(LAG), list(LAG.values())) * peak).tolist(), strict=True))
 
 
-def write(
-    folder, factor, *, scale="made up", peak=1.0, late_s=60.0, steps=((195, 4, 12), (870, 12, 4)), profile="plateau", **ran
-):
+def write(folder, factor, *, scale="made up", peak=1.0, late_s=60.0, steps=STEPS, profile="plateau", **ran):
     """The record in ``folder`` of a trial with times over ``factor``; ``ran`` has its ``side`` of a duet, and its ``block``.
 
     ``peak`` multiplies lag, ``late_s`` is the age of each event when it is processed, at real time.
@@ -76,9 +74,10 @@ def write(
         chosen = replace(chosen, side=Side(side, "alone"))
         other = {"a": "b", "b": "a"}[side]
         identity, more["duet"] = f"{identity}-{side}", Duet(f"{identity}-{other}", side == "a")
-    samples = built.lags({at(real): value / factor for real, value in curve(peak).items()})
-    labels = {"partition": "0"}
-    samples += [built.sample(at(real), "kafka_consumergroup_lag", lag / factor, **labels) for real, lag in curve(peak).items()]
+    waiting = {at(real): value / factor for real, value in curve(peak).items()}
+    samples = built.lags(waiting) + [
+        built.sample(t, "kafka_consumergroup_lag", lag, partition="0") for t, lag in waiting.items()
+    ]
     rates = [
         (0.2, round(t, 1), series, "", RATE * 0.2)
         for t in np.arange(at(0), at(END), 0.2)
@@ -88,9 +87,7 @@ def write(
     ledger.mkdir(parents=True)
     rows = {"partition": 0, "offset": range(len(born)), "ts": (born * 1e9).round().astype("int64")}
     pd.DataFrame(rows).to_parquet(ledger / "part.parquet")
-    times = {"settling": at(-20), "driving": at(-5), "ended": at(END)}
-    versions = {"commit": "0123456789abcdef"}
     tables = {"transitions": transitions, "group_events": told + handovers, "samples": samples, "rates": rates}
-    tables["receipts"] = receipts
-    ran_at = {"times": times, "finished": at(END) + 1, "begun": at(-25)}
-    return built.record(folder, inputs=chosen, id=identity, versions=versions, **ran_at, **tables, **more)
+    more |= {"times": {"settling": at(-20), "driving": at(-5), "ended": at(END)}, "finished": at(END) + 1, "begun": at(-25)}
+    more |= {"id": identity, "versions": {"commit": "0123456789abcdef"}}
+    return built.record(folder, inputs=chosen, receipts=receipts, **tables, **more)

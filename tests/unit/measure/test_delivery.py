@@ -1,4 +1,4 @@
-"""Delivery: every mutation between the profile and the receipts is seen, and a record without one is held."""
+"""Delivery: every mutation between the profile and the receipts is seen. Punctuality: how late the producer was."""
 
 from dataclasses import asdict, replace
 
@@ -6,6 +6,7 @@ import pytest
 
 from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
 from lab.measure.delivery import DELIVERED, delivery, unaccounted, undelivered
+from lab.measure.punctuality import punctuality
 from lab.record.reconciliation import Range, Reconciliation
 from lab.record.store import Record, write_json
 from lab.record.trial import Offsets
@@ -165,3 +166,26 @@ def test_what_no_profile_schedules_is_judged_from_the_topic_on(tmp_path):
     found = unaccounted(trial(tmp_path, driver="ridehailing/locust", tallies=(requests,)))
     assert found.value == 0
     assert "ridehailing/locust" in found.why
+
+
+LATE = {"late_p50_ms": 0.4, "late_p99_ms": 7.5, "late_max_ms": 31.0}
+
+
+def test_the_producers_lateness_is_its_tallys(tmp_path):
+    """Of two tallies the worse counts."""
+    told = [report(5, "producer", "produced", **LATE), report(9, "producer", "produced", **LATE | {"late_p99_ms": 2.0})]
+    found = punctuality(built.record(tmp_path, group_events=told))
+    assert (found.median_ms.value, found.p99_ms.value, found.worst_ms.value) == (0.4, 7.5, 31.0)
+
+
+@pytest.mark.parametrize(
+    ("told", "inputs", "why"),
+    [
+        ([], {}, "no tally"),
+        ([report(5, "producer", "produced", acked=1)], {}, "no late_p50_ms"),
+        ([report(5, "producer", "produced", **LATE)], {"driver": "ridehailing/locust"}, "keeps no schedule"),
+    ],
+)
+def test_without_a_schedule_there_is_no_lateness(tmp_path, told, inputs, why):
+    """No data, and not 0."""
+    assert why in punctuality(built.record(tmp_path, group_events=told, inputs=inputs)).p99_ms.why

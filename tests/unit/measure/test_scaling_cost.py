@@ -3,10 +3,8 @@
 import pytest
 
 from lab.measure.scaling_cost import rebalance_costs, scaling_cost
-from lab.record.store import Record
 from tests.experiments.measure.repartition import forced_rebalance
 from tests.experiments.measure.surplus import surplus_rebalances
-from tests.records import FOLDER
 
 from . import built, whole
 from .built import assigned, given_up, lags, receipt
@@ -111,11 +109,3 @@ def test_only_rebalances_beyond_p_are_the_surplus_pods(tmp_path):
     found = surplus_rebalances(group(tmp_path, done, moves=moves, reports=events))
     assert found.rebalances.value == 1
     assert found.worst_dip.value == pytest.approx(1.0, abs=0.01)
-
-
-def test_a_real_spike_is_worth_its_rebalances():
-    """The committed record of 24 pods on a 10x spike: two rebalances, and a fifteenth of what they cleared."""
-    found = scaling_cost(Record(FOLDER / "records" / "plateau-lag-4500-d6cad871"))
-    assert found.rebalances.value == 2
-    assert found.share.value == pytest.approx(0.0675, abs=0.001)
-    assert found.worst_dip.value == pytest.approx(0.155, abs=0.001)
