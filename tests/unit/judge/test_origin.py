@@ -1,6 +1,5 @@
 """Where a quantity comes from: through arithmetic, runs, pairs and totals."""
 
-
 from lab.judge.aggregate import largest, median, total
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import MESSAGES, RATE, TIME, UNKNOWN, UNSCALED, Origin
