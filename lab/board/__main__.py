@@ -32,11 +32,10 @@ def _name(text: str) -> str:
 def flags() -> Flags:
     """The board's flags. None is read from the environment, because PORT or NAMESPACE there belong to other programs."""
     parser = Flags("python -m lab.board", __doc__, environment=False)
-    for name, kind, text, allowed in (
-        ("prometheus", _url, "Prometheus to ask [default: the newest running cluster's]", "http://HOST:PORT"),
-        ("namespace", _name, "namespace to show [default: the newest trial's, always]", "a namespace's name"),
-    ):
-        parser.flag(name, kind, None, text, allowed, optional=True)
+    text = "Prometheus to ask [default: the newest running cluster's]"
+    parser.flag("prometheus", _url, None, text, "http://HOST:PORT", optional=True)
+    text = "namespace to show [default: the newest trial's, always]"
+    parser.flag("namespace", _name, None, text, "a namespace's name", optional=True)
     parser.flag("port", whole(0, 65_535), 8050, "loopback port to serve on; 0 picks one", "0 to 65,535")
     parser.flag("minutes", number(0.5, 720), 5.0, "how much time is shown", "0.5 to 720")
     parser.add_argument("--write", action="store_true", help="write manifests/grafana/dashboards/elastic-lab.json and end")

@@ -71,36 +71,19 @@ def create(board: Board) -> Dash:
     app = Dash("lab.board", title="Elastic Lab", serve_locally=True, update_title="", assets_ignore=".*")
     app.index_string = PAGE
     graphs = [f"panel-{number}" for number in range(len(PANELS))]
-    app.layout = html.Div(
-        [
-            html.Header(
-                [
-                    html.H1("Elastic Lab"),
-                    dcc.Dropdown(
-                        id="namespace",
-                        options=board.choices(board.source.trials()),
-                        value=NEWEST,
-                        clearable=False,
-                        searchable=False,
-                    ),
-                    html.Span(id="status"),
-                    html.Div(id="moments"),
-                ]
-            ),
-            html.Main(
-                [
-                    html.Section(
-                        [
-                            html.H2([panel.title, html.Small(panel.unit)], title=panel.about),
-                            dcc.Graph(id=graph, config={"displayModeBar": False}, style={"height": "250px"}),
-                        ]
-                    )
-                    for graph, panel in zip(graphs, PANELS, strict=True)
-                ]
-            ),
-            dcc.Interval(id="tick", interval=REFRESH_S * 1000),
-        ]
-    )
+    offered = board.choices(board.source.trials())
+    choice = dcc.Dropdown(id="namespace", options=offered, value=NEWEST, clearable=False, searchable=False)
+    header = html.Header([html.H1("Elastic Lab"), choice, html.Span(id="status"), html.Div(id="moments")])
+    sections = [
+        html.Section(
+            [
+                html.H2([panel.title, html.Small(panel.unit)], title=panel.about),
+                dcc.Graph(id=graph, config={"displayModeBar": False}, style={"height": "250px"}),
+            ]
+        )
+        for graph, panel in zip(graphs, PANELS, strict=True)
+    ]
+    app.layout = html.Div([header, html.Main(sections), dcc.Interval(id="tick", interval=REFRESH_S * 1000)])
 
     @app.callback(
         Output("status", "children"),
@@ -113,17 +96,18 @@ def create(board: Board) -> Dash:
     def refresh(_ticks: int | None, chosen: str) -> tuple[Any, ...]:
         try:
             shown = board.show(None if chosen == NEWEST else chosen)
+            waiting = "no trial has data yet"
         except LabFault as fault:
-            return (str(fault), *[no_update] * (len(graphs) + 2))
+            shown, waiting = None, str(fault)
         if shown is None:
-            return ("no trial has data yet", *[no_update] * (len(graphs) + 2))
+            return (waiting, *[no_update] * (len(graphs) + 2))
         end = shown.window.end
         state = "live" if time.time() - end < REFRESH_S + 1 else "over"
         status = f"{shown.window.namespace}, {state}, until {time.strftime('%H:%M:%S', time.localtime(end))}"
-        return (status, _moments(shown.moments), board.choices(shown.trials), *shown.figures)
+        moments = [
+            html.Span([html.I(style={"borderColor": mark.colour}), f"{mark.title} ", html.B(text)])
+            for mark, text in shown.moments
+        ]
+        return (status, moments, board.choices(shown.trials), *shown.figures)
 
     return app
-
-
-def _moments(moments: list[tuple[Mark, str]]) -> list[Any]:
-    return [html.Span([html.I(style={"borderColor": mark.colour}), f"{mark.title} ", html.B(text)]) for mark, text in moments]

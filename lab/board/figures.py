@@ -18,7 +18,12 @@ FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 def figure(panel: Panel, series: Sequence[Series], moments: Mapping[Mark, Sequence[float]], window: Window) -> dict[str, Any]:
     """One panel as a figure: its series over the window, and a line at each moment."""
-    ordered = sorted(series, key=lambda one: _natural(one.name)) if panel.many else series
+
+    def natural(one: Series) -> list[int | str]:
+        """Partition 2 comes before partition 10."""
+        return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", one.name)]
+
+    ordered = sorted(series, key=natural) if panel.many else series
     lines = [_line(panel, number, one, window.step) for number, one in enumerate(ordered)]
     return {"data": lines, "layout": _layout(panel, bool(lines), moments, window)}
 
@@ -44,11 +49,8 @@ def clock(t: float) -> float:
 
 def _line(panel: Panel, number: int, one: Series, step: int) -> dict[str, Any]:
     colour = one.query.colour or CYCLE[number % len(CYCLE)]
-    line: dict[str, Any] = {
-        "color": colour,
-        "width": 1 if panel.many else one.query.width,
-        "shape": "hv" if panel.stepped else "linear",
-    }
+    width = 1 if panel.many else one.query.width
+    line: dict[str, Any] = {"color": colour, "width": width, "shape": "hv" if panel.stepped else "linear"}
     if one.query.dashed:
         line |= {"dash": "dash", "width": 1.4}
     t, values, gaps = (one.t, one.values, 0) if panel.stacked else _with_gaps(one, step)
@@ -83,17 +85,9 @@ def _with_gaps(one: Series, step: int) -> tuple[list[float], list[float | None],
 
 def _layout(panel: Panel, any_data: bool, moments: Mapping[Mark, Sequence[float]], window: Window) -> dict[str, Any]:
     axis = {"gridcolor": GRID, "zeroline": False, "linecolor": "#bbbbbb", "fixedrange": False}
+    upright = {"type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1}
     lines = [
-        {
-            "type": "line",
-            "xref": "x",
-            "yref": "paper",
-            "x0": clock(at),
-            "x1": clock(at),
-            "y0": 0,
-            "y1": 1,
-            "line": {"color": mark.colour, "width": 1.2, "dash": "dot"},
-        }
+        upright | {"x0": clock(at), "x1": clock(at), "line": {"color": mark.colour, "width": 1.2, "dash": "dot"}}
         for mark, found in moments.items()
         for at in found
     ]
@@ -112,8 +106,3 @@ def _layout(panel: Panel, any_data: bool, moments: Mapping[Mark, Sequence[float]
         "shapes": lines,
         "annotations": [] if any_data else [nothing],
     }
-
-
-def _natural(name: str) -> list[Any]:
-    """A key that puts partition 2 before partition 10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]

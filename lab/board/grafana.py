@@ -10,29 +10,15 @@ from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard
 from grafana_foundation_sdk.builders.prometheus import Dataquery
 from grafana_foundation_sdk.builders.timeseries import Panel as Timeseries
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models.common import (
-    DataSourceRef,
-    LegendDisplayMode,
-    LegendPlacement,
-    LineInterpolation,
-    SortOrder,
-    StackingMode,
-    TooltipDisplayMode,
-    VisibilityMode,
-)
-from grafana_foundation_sdk.models.dashboard import (
-    DashboardCursorSync,
-    DynamicConfigValue,
-    GridPos,
-    VariableRefresh,
-    VariableSort,
-)
+from grafana_foundation_sdk.models import common
+from grafana_foundation_sdk.models import dashboard as boards
+from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
 
 from lab import paths
 from lab.board.panels import MARKS, NAMESPACES, PANELS, SCRAPE_S, Mark, Panel
 
 FILE = paths.MANIFESTS / "grafana" / "dashboards" / "elastic-lab.json"
-DATASOURCE = DataSourceRef(type_val="prometheus", uid="prometheus")  # the uid that manifests/grafana/provisioning.yaml gives it
+DATASOURCE = common.DataSourceRef(type_val="prometheus", uid="prometheus")  # as manifests/grafana/provisioning.yaml has it
 ACROSS, HEIGHT = 3, 8
 COLUMNS = 24  # of Grafana's grid
 
@@ -47,7 +33,7 @@ def dashboard() -> str:
         .timezone("browser")
         .time("now-15m", "now")
         .refresh("5s")
-        .tooltip(DashboardCursorSync.CROSSHAIR)
+        .tooltip(boards.DashboardCursorSync.CROSSHAIR)
         .readonly()
         .with_variable(_namespaces())
     )
@@ -70,8 +56,8 @@ def _namespaces() -> QueryVariable:
         .label("trial")
         .datasource(DATASOURCE)
         .query(f"label_values({NAMESPACES}, namespace)")
-        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
-        .sort(VariableSort.ALPHABETICAL_ASC)
+        .refresh(boards.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(boards.VariableSort.ALPHABETICAL_ASC)
     )
 
 
@@ -91,8 +77,8 @@ def _annotation(mark: Mark) -> AnnotationQuery:
 
 def _panel(number: int, panel: Panel) -> Timeseries:
     width = COLUMNS // ACROSS
-    legend = look.VizLegendOptions().show_legend(not panel.many).placement(LegendPlacement.BOTTOM)
-    tooltip = look.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING)
+    legend = look.VizLegendOptions().show_legend(not panel.many).placement(common.LegendPlacement.BOTTOM)
+    tooltip = look.VizTooltipOptions().mode(common.TooltipDisplayMode.MULTI).sort(common.SortOrder.DESCENDING)
     built = (
         Timeseries()
         .id(number + 1)
@@ -104,15 +90,15 @@ def _panel(number: int, panel: Panel) -> Timeseries:
         .axis_label(panel.unit)
         .axis_soft_min(0)
         .line_width(1)
-        .show_points(VisibilityMode.AUTO)
-        .legend(legend.display_mode(LegendDisplayMode.LIST))
+        .show_points(common.VisibilityMode.AUTO)
+        .legend(legend.display_mode(common.LegendDisplayMode.LIST))
         .tooltip(tooltip)
-        .grid_pos(GridPos(h=HEIGHT, w=width, x=number % ACROSS * width, y=number // ACROSS * HEIGHT))
+        .grid_pos(boards.GridPos(h=HEIGHT, w=width, x=number % ACROSS * width, y=number // ACROSS * HEIGHT))
     )
     if panel.stepped:
-        built.line_interpolation(LineInterpolation.STEP_AFTER)
+        built.line_interpolation(common.LineInterpolation.STEP_AFTER)
     if panel.stacked:
-        built.stacking(look.StackingConfig().mode(StackingMode.NORMAL).group("A")).fill_opacity(40)
+        built.stacking(look.StackingConfig().mode(common.StackingMode.NORMAL).group("A")).fill_opacity(40)
     for letter, query in zip("ABCDEFGH", panel.queries, strict=False):
         built.with_target(
             Dataquery().ref_id(letter).datasource(DATASOURCE).expr(query.expr).legend_format(query.legend).range()

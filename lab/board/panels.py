@@ -61,7 +61,13 @@ _SPEC = f"kube_deployment_spec_replicas{_DEPLOYMENT}"
 _READY = f"kube_deployment_status_replicas_ready{_DEPLOYMENT}"
 _HERE = '{namespace="$namespace"}'
 _AVERAGE = '{namespace="$namespace", metric_target_type="average"}'  # lagThreshold is one, a CPU target is not
+_TRIGGER = "{{scaler}}, trigger {{triggerIndex}}"
 _SENT = 'producer_events_total{namespace="$namespace", outcome="sent"}'
+
+
+def _rate(metric: str, labels: str = _HERE) -> str:
+    """The rate of a counter, all its series together."""
+    return f"sum(rate({metric}{labels}[$__rate_interval]))"
 
 
 def _keda(metric: str) -> str:
@@ -107,10 +113,8 @@ PANELS = (
         "messages/s",
         "What the producer was acknowledged, and what the group has processed: its receipt is durable.",
         (
-            Query(
-                'sum(rate(producer_events_total{namespace="$namespace", outcome="acked"}[$__rate_interval]))', "produced", ASKED
-            ),
-            Query(f"sum(rate(messages_processed_total{_HERE}[$__rate_interval]))", "consumed", DELIVERED),
+            Query(_rate("producer_events_total", '{namespace="$namespace", outcome="acked"}'), "produced", ASKED),
+            Query(_rate("messages_processed_total"), "consumed", DELIVERED),
         ),
     ),
     Panel(
@@ -124,7 +128,7 @@ PANELS = (
         "Rebalances",
         "rebalances/s",
         "Rebalances that members took part in, all members together: each of N members counts one.",
-        (Query(f"sum(rate(rebalances_total{_HERE}[$__rate_interval]))", "rebalances of members", DOWN),),
+        (Query(_rate("rebalances_total"), "rebalances of members", DOWN),),
     ),
     Panel(
         "Duration of a rebalance",
@@ -132,8 +136,7 @@ PANELS = (
         "From a member's first callback to its assignment.",
         (
             Query(
-                f"sum(rate(rebalance_duration_seconds_sum{_HERE}[$__rate_interval]))"
-                f" / (sum(rate(rebalance_duration_seconds_count{_HERE}[$__rate_interval])) > 0)",
+                f"{_rate('rebalance_duration_seconds_sum')} / ({_rate('rebalance_duration_seconds_count')} > 0)",
                 "mean",
                 DELIVERED,
             ),
@@ -157,20 +160,14 @@ PANELS = (
         "KEDA's metric",
         "messages",
         "The lag KEDA measured, as the HPA is given it.",
-        (
-            Query(
-                f"sum by (scaler, triggerIndex) {_keda('keda_scaler_metrics_value')}",
-                "{{scaler}}, trigger {{triggerIndex}}",
-                ASKED,
-            ),
-        ),
+        (Query(f"sum by (scaler, triggerIndex) {_keda('keda_scaler_metrics_value')}", _TRIGGER, ASKED),),
         stepped=True,
     ),
     Panel(
         "KEDA's scaler active",
         "0 or 1",
         "1 while the lag is above activationLagThreshold; at 0 through the cooldownPeriod KEDA may scale to zero.",
-        (Query(f"max by (scaler, triggerIndex) {_keda('keda_scaler_active')}", "{{scaler}}, trigger {{triggerIndex}}", UP),),
+        (Query(f"max by (scaler, triggerIndex) {_keda('keda_scaler_active')}", _TRIGGER, UP),),
         stepped=True,
     ),
 )
@@ -190,10 +187,7 @@ MARKS = (
 def filled(expr: str, namespace: str, step_s: int) -> str:
     """``expr`` with Grafana's variables replaced, as Grafana would for steps of ``step_s`` seconds."""
     rate_interval = max(step_s + SCRAPE_S, 4 * SCRAPE_S)
-    for variable, value in (
-        ("$__rate_interval", f"{rate_interval}s"),
-        ("$__interval", f"{step_s}s"),
-        ("$namespace", namespace),
-    ):
+    values = {"$__rate_interval": f"{rate_interval}s", "$__interval": f"{step_s}s", "$namespace": namespace}
+    for variable, value in values.items():
         expr = expr.replace(variable, value)
     return expr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -73,12 +73,10 @@ class Source:
 
     def trials(self) -> Trials:
         """Namespaces of trials, each with the times of its first and newest sample, the newest first."""
+        sampled = f"over_time(timestamp({NAMESPACES})[{LOOK_BACK}:5s])"
         first, newest = (
-            {
-                one["metric"]["namespace"]: float(one["value"][1])
-                for one in self._ask(f"{pick} by (namespace) ({pick}_over_time(timestamp({NAMESPACES})[{LOOK_BACK}:5s]))")
-            }
-            for pick in ("min", "max")
+            {one["metric"]["namespace"]: float(one["value"][1]) for one in self._call(self._prometheus.custom_query, query)}
+            for query in (f"{pick} by (namespace) ({pick}_{sampled})" for pick in ("min", "max"))
         )
         return {name: (first[name], at) for name, at in sorted(newest.items(), key=lambda item: -item[1]) if name in first}
 
@@ -101,19 +99,15 @@ class Source:
     def _range(self, expr: str, window: Window) -> list[dict[str, Any]]:
         query = filled(expr, window.namespace, window.step)
         start, end = (datetime.fromtimestamp(at, UTC) for at in (window.start, window.end))
-        return self._call(lambda: self._prometheus.custom_query_range(query, start, end, str(window.step)))
+        return self._call(self._prometheus.custom_query_range, query, start, end, str(window.step))
 
-    def _ask(self, query: str) -> list[dict[str, Any]]:
-        return self._call(lambda: self._prometheus.custom_query(query))
-
-    def _call(self, ask: Any) -> list[dict[str, Any]]:
+    def _call(self, ask: Callable[..., list[dict[str, Any]]], *given: object) -> list[dict[str, Any]]:
         try:
-            answer: list[dict[str, Any]] = ask()
+            return ask(*given)
         except (PrometheusApiClientException, RequestException, ValueError, KeyError) as error:
             said = isinstance(error, PrometheusApiClientException)
             reason = str(error).splitlines()[0][:200] if said else type(error).__name__
             raise LabFault(f"Prometheus at {self.url} does not answer: {reason}") from error
-        return answer
 
 
 def _name(legend: str, labels: dict[str, str]) -> str:

@@ -8,8 +8,6 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from lab import paths
@@ -22,7 +20,6 @@ from lab.wait import until
 FOLDER = Path("elastic-lab-demo")
 RESULTS, PAGE = "results", "report.html"
 UP_S = 600  # for the session to bring its cluster up
-END_S = 10  # for the board to end
 # What the folder has: its name there, and the file that it is a copy of.
 FILES = {
     "pytest.ini": Path(__file__).with_name("demo_files") / "pytest.ini",
@@ -71,34 +68,21 @@ def prepare(folder: Path) -> None:
 
 
 def _session(folder: Path, *, board: bool) -> int:
-    """Run the folder's experiment, with the board beside it; returns the session's exit code."""
+    """Run the folder's experiment, with the live board of its cluster beside it; returns the session's exit code."""
     before = runs.prometheus()
-    session = _start(folder, "-m", "pytest", "-m", "spike", f"--results={RESULTS}")
+    started = [_start(folder, "-m", "pytest", "-m", "spike", f"--results={RESULTS}")]
+    session = started[0]
     try:
         if board:
             until(lambda: session.poll() is not None or runs.prometheus() not in (None, before), UP_S, "the demo's cluster up")
             if session.poll() is None:
-                with _board(folder, str(runs.prometheus())):
-                    return session.wait()
+                started.append(_start(folder, "-m", "lab.board", f"--prometheus={runs.prometheus()}", "--port=0"))
         return session.wait()
     finally:
-        if session.poll() is None:
-            session.terminate()
-            session.wait()
-
-
-@contextmanager
-def _board(folder: Path, prometheus: str) -> Iterator[None]:
-    """Serve the live board of the cluster with this Prometheus; it says where it is."""
-    server = _start(folder, "-m", "lab.board", f"--prometheus={prometheus}", "--port=0")
-    try:
-        yield
-    finally:
-        server.terminate()
-        try:
-            server.wait(END_S)
-        except subprocess.TimeoutExpired:
-            server.kill()
+        for process in reversed(started):
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
 
 
 def _start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:

@@ -39,7 +39,8 @@ def add_flags(parser: Flags) -> None:
 def run(options: Namespace) -> int:
     """Print the estimate. Raises :class:`LabFault`, in one line, for a trial that does not fit."""
     workload, partitions = workloads.load(options.workload) if options.workload else (Workload(), PARTITIONS)
-    policy, profile = _named(options.scaledobject), _named(options.traffic_profile)
+    asked = (options.scaledobject, options.traffic_profile)
+    policy, profile = (Path(text) if Path(text).suffix in (".yaml", ".yml") else text for text in asked)
     scale = scales.load(options.scale)
     given = inputs.read(profile, policy, workload, options.seed, scale, "binary", partitions=partitions)
     needed = estimate(given)
@@ -49,11 +50,6 @@ def run(options: Namespace) -> int:
     if line := shortage(needed, cores, memory, disk):
         raise LabFault(f"{given.id} does not fit this machine: {line}")
     return 0
-
-
-def _named(text: str) -> str | Path:
-    """A file, or the name of a committed one."""
-    return Path(text) if Path(text).suffix in (".yaml", ".yml") else text
 
 
 def _there(folder: Path) -> Path:

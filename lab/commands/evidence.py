@@ -21,9 +21,8 @@ JUDGE_S = 3600  # the longest that judging a session again, test by test, may ta
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
-    parser.add_argument(
-        "--repository", type=Path, default=paths.PROJECT, help="a clone of the lab's repository [default: this one]"
-    )
+    text = "a clone of the lab's repository [default: this one]"
+    parser.add_argument("--repository", type=Path, default=paths.PROJECT, help=text)
     actions = parser.add_subparsers(dest="action", required=True, parser_class=ArgumentParser)
     actions.add_parser("list", help="the sessions, with their dates, sizes and verdicts")
     taken = actions.add_parser("fetch", help="a session's records and verdicts, out of its commit and checked")

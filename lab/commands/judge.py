@@ -99,33 +99,28 @@ def _spark() -> SparkSession:
 
 def judge(record: Record, known: Calibration | None, lacking: Mapping[str, str]) -> Judged:
     """Replay the record's syncs, and predict it from ``known``. ``lacking`` has the findings that are already missing."""
-    replay, comparison = agreement(record), _compared(record, known)
+    replay = agreement(record)
+    try:
+        nothing = Comparison.missing("no other record tells what its pods take: give --calibrate")
+        comparison = compare(record, known) if known else nothing
+    except InputError as refused:
+        comparison = Comparison.missing(str(refused))
     missing: dict[str, str] = record.trial.missing | dict(lacking)
     missing |= {name: found.why for name, found in {"agreement": replay, "prediction": comparison}.items() if found.why}
     return Judged(record, replay, comparison, missing)
 
 
-def _compared(record: Record, known: Calibration | None) -> Comparison:
-    """Return the comparison of the record with its prediction, or the reason why there is none."""
-    if known is None:
-        return Comparison.missing("no other record tells what its pods take: give --calibrate")
-    try:
-        return compare(record, known)
-    except InputError as refused:
-        return Comparison.missing(str(refused))
-
-
 def _text(judged: Sequence[Judged]) -> str:
-    blocks = [_block(one) for one in judged]
-    rows = [SUMMARY, *(_summary(one) for one in judged)]
-    return "\n\n".join([*blocks, table(rows, numbers=range(1, len(SUMMARY)))])
+    rows: list[Sequence[str]] = [SUMMARY]
+    for one in judged:
+        figures = (one.replay.syncs.value, one.replay.agreement.value, *_errors(one.comparison).values())
+        rows.append((one.record.id, *map(number, figures)))
+    return "\n\n".join([*map(_block, judged), table(rows, numbers=range(1, len(SUMMARY)))])
 
 
 def _block(one: Judged) -> str:
     """Return one record's lines: its measures, their predictions, and each sync that the model decides otherwise."""
-    rows = [("figure", "recorded", "predicted")]
-    for name, value in overview(one.record).items():
-        rows.append((name, number(value), ""))
+    rows = [("figure", "recorded", "predicted"), *((name, number(value), "") for name, value in overview(one.record).items())]
     if not one.comparison.why:
         was, foreseen = one.comparison.recorded, one.comparison.predicted
         for name, field in FIGURES.items():
@@ -142,15 +137,9 @@ def _block(one: Judged) -> str:
     return "\n".join([*lines, *(f"no data: {what}: {why}" for what, why in one.missing.items())])
 
 
-def _summary(one: Judged) -> tuple[str, ...]:
-    syncs = (one.replay.syncs.value, one.replay.agreement.value)
-    return one.record.id, *(number(figure) for figure in (*syncs, *_errors(one.comparison).values()))
-
-
 def _errors(found: Comparison) -> dict[str, float | None]:
     """Return the errors of the prediction, percent. None is no data."""
-    errors = {"within_one_pod": found.within_one_pod, "peak_error": found.peak_error, "drain_error": found.drain_error}
-    return {name: error.value for name, error in errors.items()}
+    return {name: getattr(found, name).value for name in ("within_one_pod", "peak_error", "drain_error")}
 
 
 def _content(one: Judged) -> dict[str, Any]:
@@ -175,9 +164,7 @@ def _content(one: Judged) -> dict[str, Any]:
 def _chart(record: Record, known: Calibration, objective_s: float) -> Any:
     from lab.charts import forecast as drawn
 
-    curve = predict(record, known)
-    seen = recorded(record)
-    traffic = record.profile
+    curve, seen, traffic = predict(record, known), recorded(record), record.profile
     return drawn.forecast(
         drawn.Forecast(
             title=f"{record.id}, predicted and recorded",

@@ -16,7 +16,6 @@ from lab.flags import number as number_of
 from lab.foresee import variants
 from lab.foresee.choice import Outcome, outcome
 from lab.foresee.variants import DOWN_TOLERANCE, DOWN_WINDOW, THRESHOLD
-from lab.inputs import scale as scales
 
 FACTORS = (1 / 3, 2 / 3, 1.0, 2.0, 4.0)  # of the given lagThreshold
 WINDOWS = "60,120,300,600,900"
@@ -37,16 +36,14 @@ def add_flags(parser: Flags) -> None:
 
 def run(options: Namespace) -> int:
     """Simulate the grid and print it. Returns the exit code."""
-    question = situation.read(options)
-    if question.scale.name != scales.REAL:
-        raise InputError("command line", "--scale", question.scale.name, f"{scales.REAL}: every figure is at real time")
+    question = situation.read(options, "every figure is at real time")
     given = variants.in_force(question.scaled).get(THRESHOLD)
     if not isinstance(given, int):
         types = [trigger["type"] for trigger in question.scaled.content["spec"]["triggers"]]
         raise InputError(question.scaled.where, "spec.triggers", types, "one trigger with a lagThreshold, beside others")
     thresholds = options.lag_thresholds or [max(1, round(given * factor)) for factor in FACTORS]
     found = cells(question, options.windows, options.tolerances, thresholds)
-    print(as_json(_content(question, found)) if options.json else _text(question, found))
+    print(as_json(question.to_dict() | {"cells": _rows(question, found)}) if options.json else _text(question, found))
     if options.chart:
         situation.save(lambda: _chart(question, found), options.chart)
     return 0
@@ -68,34 +65,26 @@ def several(least: float, most: float, *, whole: bool = False) -> Kind:
 
 def cells(question: Question, windows: Sequence[int], tolerances: Sequence[float], thresholds: Sequence[int]) -> list[Outcome]:
     """The outcome of each combination, by tolerance, then window, then lagThreshold; each is simulated alone."""
-    grid = itertools.product(tolerances, windows, thresholds)
     tried = [
         variants.with_changes(question.scaled, {DOWN_TOLERANCE: tolerance, DOWN_WINDOW: window, THRESHOLD: threshold})
-        for tolerance, window, threshold in grid
+        for tolerance, window, threshold in itertools.product(tolerances, windows, thresholds)
     ]
     return [outcome(question.situation, one, question.objective_s) for one in tried]
 
 
-def _as_given(question: Question) -> dict[str, object]:
-    """The values of the three fields that are in force as the ScaledObject is given."""
-    tolerance = variants.rules_of(question.scaled)[1].tolerance
-    known = variants.in_force(question.scaled)
-    return {
-        DOWN_TOLERANCE: question.situation.controller.tolerance if tolerance is None else tolerance,
-        DOWN_WINDOW: known[DOWN_WINDOW],
-        THRESHOLD: known[THRESHOLD],
-    }
-
-
 def _rows(question: Question, found: Sequence[Outcome]) -> list[dict[str, Any]]:
-    given = _as_given(question)
+    """A row for each outcome; "given" marks the one of the values that are in force as the ScaledObject is given."""
+    tolerance = variants.rules_of(question.scaled)[1].tolerance
+    given = variants.in_force(question.scaled) | {
+        DOWN_TOLERANCE: question.situation.controller.tolerance if tolerance is None else tolerance
+    }
     return [
         {
             "tolerance": one.variant.changes[DOWN_TOLERANCE],
             "window_s": one.variant.changes[DOWN_WINDOW],
             "lag_threshold": one.variant.changes[THRESHOLD],
             **{name: getattr(one, name) for name in FIGURES},
-            "given": one.variant.changes == given,
+            "given": one.variant.changes.items() <= given.items(),
         }
         for one in found
     ]
@@ -108,10 +97,6 @@ def _text(question: Question, found: Sequence[Outcome]) -> str:
     ]
     head = [*question.lines(), f"behind: by more than {question.objective_s:g} s; each row is simulated alone"]
     return "\n".join(head) + "\n\n" + table([COLUMNS, *rows], numbers=range(8))
-
-
-def _content(question: Question, found: Sequence[Outcome]) -> dict[str, Any]:
-    return question.to_dict() | {"cells": _rows(question, found)}
 
 
 def _chart(question: Question, found: Sequence[Outcome]) -> Any:

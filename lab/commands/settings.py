@@ -43,13 +43,9 @@ def page() -> str:
 
 
 def _table(given: Iterable[Setting]) -> str:
-    rows = [
-        (Cell(one.name, code=True), Cell(str(one.default), code=True), one.unit, one.kind.allowed, _meaning(one))
-        for one in given
-    ]
+    rows = []
+    for one in given:
+        scaled = f"{one.scaling.text} in a trial" if one.scaling else ""
+        meaning = "; ".join(filter(None, (one.text, scaled, f"librdkafka's {one.client}" if one.client else "")))
+        rows.append((Cell(one.name, code=True), Cell(str(one.default), code=True), one.unit, one.kind.allowed, meaning))
     return Table(("field", "default", "unit", "allowed", ""), rows).markdown
-
-
-def _meaning(one: Setting) -> str:
-    scaled = f"{one.scaling.text} in a trial" if one.scaling else ""
-    return "; ".join(filter(None, (one.text, scaled, f"librdkafka's {one.client}" if one.client else "")))

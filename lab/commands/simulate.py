@@ -6,7 +6,7 @@ Times in s, real; lag in messages.
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,7 +15,7 @@ from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.errors import NoData, known
 from lab.flags import Flags
-from lab.foresee.curve import Arrivals, Curve, late, worst_age
+from lab.foresee.curve import Curve, late, worst_age
 from lab.foresee.scaler import lag_triggers
 from lab.inputs.profile import BASELINE, RELIEF
 from lab.inputs.triggers.external import PersistentLag
@@ -25,10 +25,41 @@ from lab.judge.measure import quantity
 from lab.judge.quantity import Bound, Quantity
 from lab.report.verdict_text import MARKS
 
+ROWS = {
+    "reaction (s)": "reaction_s",
+    "peak lag (messages)": "peak_lag",
+    "behind by more than the objective, for (s)": "late_s",
+    "oldest event at worst (s)": "worst_age_s",
+    "drain (s)": "drain_s",
+    "flips": "flips",
+    "scale-ups": "scale_ups",
+    "scale-downs": "scale_downs",
+    "pod-minutes": "pod_minutes",
+    "most replicas (pods)": "most_replicas",
+}
+
 
 def forecast(question: Question, curve: Curve) -> dict[str, Quantity]:
-    """Return each of FIGURES, read off ``curve``."""
-    return {field: quantity(unit, name)(figure)(question, curve) for field, (unit, name, figure) in FIGURES.items()}
+    """Return the figures that are read off ``curve``, by field."""
+    arrivals, most = question.situation.arrivals, int(curve.replicas.max())
+    behind, ups = late(curve, arrivals, question.objective_s), sum(after > before for _, before, after in curve.changes)
+    return {
+        "reaction_s": _reaction(question, curve),
+        "peak_lag": Quantity("peak lag", "messages", curve.peak_lag),
+        "late_s": Quantity("time behind by more than the objective", "s", behind),
+        "worst_age_s": Quantity("age of the oldest event at worst", "s", worst_age(curve, arrivals)),
+        "drain_s": _drain(question, curve),
+        "flips": Quantity("flips", "flips", curve.flips),
+        "scale_ups": Quantity("scale-ups", "steps", ups),
+        "scale_downs": Quantity("scale-downs", "steps", len(curve.changes) - ups),
+        "pod_minutes": Quantity("pod-minutes", "pod-minutes", curve.pod_minutes),
+        "most_replicas": Quantity("most replicas", "pods", most),
+        "above_floor_at_baseline": _above_floor_at_baseline(question, curve),
+        "above_floor_at_end": _above_floor_at_end(question, curve),
+        "beyond_partitions": Quantity(
+            "replicas wanted beyond the partitions", "pods", max(0, most - len(question.situation.shares))
+        ),
+    }
 
 
 def verdicts(question: Question, figures: Mapping[str, Quantity]) -> list[Verdict]:
@@ -53,6 +84,7 @@ def _spike(question: Question) -> float:
     return found
 
 
+@quantity("s", "reaction at real time")
 def _reaction(question: Question, curve: Curve) -> float:
     """Return the time from the spike's start until one more pod is at work than before it, s."""
     spike = _spike(question)
@@ -62,30 +94,28 @@ def _reaction(question: Question, curve: Curve) -> float:
     return reacted - spike
 
 
+@quantity("s", "drain time")
 def _drain(question: Question, curve: Curve) -> float:
     """Return the time from the start of the last phase, drain or lull, until lag is at one lagThreshold, s."""
     begin, _, phase = question.situation.profile.phases()[-1]
     if phase not in RELIEF:
         raise NoData(f"the profile does not end in a phase {' or '.join(RELIEF)}")
-    back = curve.back_at(_threshold(question), begin)
+    if any(isinstance(one, PersistentLag) and one.settings.rule.ages for one in lag_triggers(question.scaled)):
+        raise NoData("lagSeconds is no lag in messages that a drain could end at")
+    back = curve.back_at(known(question.scaled.lag_threshold, "lagThreshold in the policy"), begin)
     if back is None:
         raise NoData("lag never came back to one lagThreshold")
     return back - begin
 
 
-def _threshold(question: Question) -> int:
-    """Return one lagThreshold, messages."""
-    if any(isinstance(one, PersistentLag) and one.settings.rule.ages for one in lag_triggers(question.scaled)):
-        raise NoData("lagSeconds is no lag in messages that a drain could end at")
-    return known(question.scaled.lag_threshold, "lagThreshold in the policy")
-
-
+@quantity("pods", "replicas above the floor at baseline")
 def _above_floor_at_baseline(question: Question, curve: Curve) -> int:
     spike = _spike(question)
     rate = max(step.rate for step in question.situation.profile.steps if step.at < spike)
     return int(curve.replicas[curve.t < spike].max()) - _floor(question, rate)
 
 
+@quantity("pods", "replicas above the floor at the end")
 def _above_floor_at_end(question: Question, curve: Curve) -> int:
     return int(curve.replicas[-1]) - _floor(question, question.situation.profile.steps[-1].rate)
 
@@ -96,54 +126,6 @@ def _floor(question: Question, rate: float) -> int:
     if rate > floor * question.situation.consumers.rate:
         raise NoData(f"the floor of {floor} can't take {rate:g} messages/s")
     return floor
-
-
-def _arrivals(question: Question) -> Arrivals:
-    return question.situation.arrivals
-
-
-def _ups(curve: Curve) -> int:
-    return sum(after > before for _, before, after in curve.changes)
-
-
-# By field: the unit, the name, and the function that reads it off a simulated curve.
-FIGURES: dict[str, tuple[str, str, Callable[[Question, Curve], float]]] = {
-    "reaction_s": ("s", "reaction at real time", _reaction),
-    "peak_lag": ("messages", "peak lag", lambda question, curve: curve.peak_lag),
-    "late_s": (
-        "s",
-        "time behind by more than the objective",
-        lambda question, curve: late(curve, _arrivals(question), question.objective_s),
-    ),
-    "worst_age_s": ("s", "age of the oldest event at worst", lambda question, curve: worst_age(curve, _arrivals(question))),
-    "drain_s": ("s", "drain time", _drain),
-    "flips": ("flips", "flips", lambda question, curve: curve.flips),
-    "scale_ups": ("steps", "scale-ups", lambda question, curve: _ups(curve)),
-    "scale_downs": ("steps", "scale-downs", lambda question, curve: len(curve.changes) - _ups(curve)),
-    "pod_minutes": ("pod-minutes", "pod-minutes", lambda question, curve: curve.pod_minutes),
-    "most_replicas": ("pods", "most replicas", lambda question, curve: int(curve.replicas.max())),
-    "above_floor_at_baseline": ("pods", "replicas above the floor at baseline", _above_floor_at_baseline),
-    "above_floor_at_end": ("pods", "replicas above the floor at the end", _above_floor_at_end),
-    "beyond_partitions": (
-        "pods",
-        "replicas wanted beyond the partitions",
-        lambda question, curve: max(0, int(curve.replicas.max()) - len(question.situation.shares)),
-    ),
-}
-
-
-ROWS = {
-    "reaction (s)": "reaction_s",
-    "peak lag (messages)": "peak_lag",
-    "behind by more than the objective, for (s)": "late_s",
-    "oldest event at worst (s)": "worst_age_s",
-    "drain (s)": "drain_s",
-    "flips": "flips",
-    "scale-ups": "scale_ups",
-    "scale-downs": "scale_downs",
-    "pod-minutes": "pod_minutes",
-    "most replicas (pods)": "most_replicas",
-}
 
 
 def add_flags(parser: Flags) -> None:
@@ -160,7 +142,9 @@ def run(options: Namespace) -> int:
     judged = verdicts(question, figures)
     print(as_json(_content(question, figures, judged, curve)) if options.json else _text(question, figures, judged))
     if options.log and not options.json:
-        print("\n" + "\n".join(_log(curve)))
+        print()
+        for one in curve.log:
+            print(f"{one.at:9,.1f} s  {one.before:3d} -> {one.after:<3d} {'; '.join(one.reasons)}")
     if options.chart:
         situation.save(lambda: _chart(question, curve, figures), options.chart)
     return 0
@@ -169,8 +153,7 @@ def run(options: Namespace) -> int:
 def _text(question: Question, figures: Mapping[str, Quantity], judged: Sequence[Verdict]) -> str:
     rows = [("figure", "value"), *((name, number(figures[field].value)) for name, field in ROWS.items())]
     missing = [f"no data: {name}: {figures[field].why}" for name, field in ROWS.items() if figures[field].value is None]
-    objectives = [f"{MARKS[one.verdict]} {one}" for one in judged]
-    parts = [question.lines(), [table(rows, numbers=[1])], objectives, missing]
+    parts = [question.lines(), [table(rows, numbers=[1])], [f"{MARKS[one.verdict]} {one}" for one in judged], missing]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
@@ -183,17 +166,13 @@ def _content(question: Question, figures: Mapping[str, Quantity], judged: Sequen
     }
 
 
-def _log(curve: Curve) -> list[str]:
-    return [f"{one.at:9,.1f} s  {one.before:3d} -> {one.after:<3d} {'; '.join(one.reasons)}" for one in curve.log]
-
-
 def _chart(question: Question, curve: Curve, figures: Mapping[str, Quantity]) -> Any:
     from lab.charts import forecast
 
+    behind, flips, minutes = (number(figures[field].value) for field in ("late_s", "flips", "pod_minutes"))
     drawn = forecast.Forecast(
         title=f"{question.scaled.name} on {question.profile_name}, simulated",
-        subtitle=f"behind by more than {question.objective_s:g} s for {number(figures['late_s'].value)} s; "
-        f"{number(figures['flips'].value)} flips; {number(figures['pod_minutes'].value)} pod-minutes",
+        subtitle=f"behind by more than {question.objective_s:g} s for {behind} s; {flips} flips; {minutes} pod-minutes",
         profile=question.situation.profile,
         tail_s=question.situation.tail_s,
         objective_s=question.objective_s,

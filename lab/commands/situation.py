@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab import paths, yamlfile
+from lab import yamlfile
 from lab.errors import InputError, NoData
 from lab.flags import Flags, choice, number, whole
 from lab.foresee.curve import Curve
@@ -22,10 +22,11 @@ from lab.inputs import scale as scales
 from lab.inputs import workload as workloads
 from lab.inputs.consumer import Balancer
 from lab.inputs.keys import ENTITIES, shares
+from lab.inputs.manifests import COMMITTED
 from lab.inputs.profile import Profile
 from lab.inputs.scale import HPA_SYNC_S, METRIC_RESOLUTION_S, Scale
 from lab.inputs.scaledobject import ScaledObject
-from lab.inputs.workload import PARTITIONS
+from lab.inputs.workload import PARTITIONS, Workload
 from lab.judge.bounds import TIME_BEHIND_S
 
 if TYPE_CHECKING:  # pandas and pyarrow are most of what a command imports, and only a record needs them
@@ -161,10 +162,15 @@ def writable(text: str) -> Path:
     return file
 
 
-def read(options: argparse.Namespace) -> Question:
-    """Return the question, with all inputs checked together. Raises :class:`InputError` for the first that can't be used."""
+def read(options: argparse.Namespace, real: str = "") -> Question:
+    """Return the question, with all inputs checked together. Raises :class:`InputError` for the first that can't be used.
+
+    ``real`` says why a command takes no scale but real time, if it does not.
+    """
     scaled = scaledobject.parse(yamlfile.read(options.scaledobject), options.scaledobject)
     scale = replace(scales.load(options.scale), sync_s=options.hpa_sync_s)
+    if real and scale.name != scales.REAL:
+        raise InputError("command line", "--scale", scale.name, f"{scales.REAL}: {real}")
     traffic = _profile(options.profile)
     anchor.require_begin(scaled, traffic, options.profile)
     if scale.name != scales.REAL:
@@ -174,23 +180,15 @@ def read(options: argparse.Namespace) -> Question:
     pods, spread = _pods(options, known, measured)
     situation = Situation(
         traffic,
-        shares(traffic, options.seed, spread.partitions, spread.entities),
+        shares(traffic, options.seed, spread["partitions"], spread["entities"]),
         pods,
         tail_s=options.tail_s,
-        topics=spread.topics,
-        sync_s=scale.sync_s,
+        topics=spread["topics"],
+        sync_s=scale.sync_s + (measured.sync_more_s if measured else 0),
+        sync_each_s=measured.sync_more_each_s if measured else 0,
     )
-    if measured:
-        more_s, more_each_s = measured.sync_more_s, measured.sync_more_each_s
-        situation = replace(situation, sync_s=situation.sync_s + more_s, sync_each_s=more_each_s)
-    return Question(
-        scaled=scaled,
-        situation=situation,
-        profile_name=Path(options.profile).stem,
-        scale=scale,
-        objective_s=options.objective_s,
-        known=f"times as measured in {', '.join(record.id for record in known)}" if known else "times as given or assumed",
-    )
+    source = f"times as measured in {', '.join(record.id for record in known)}" if known else "times as given or assumed"
+    return Question(scaled, situation, Path(options.profile).stem, scale, options.objective_s, source)
 
 
 def calibrated(records: Sequence[Record], where: object) -> Calibration:
@@ -216,49 +214,45 @@ def records_in(folder: Path) -> list[Record]:
 
 def _profile(text: str) -> Profile:
     file = Path(text)
-    if file.suffix in (".yaml", ".yml") or len(file.parts) > 1:
-        return profile.load(file)
-    committed = paths.PROFILES / f"{text}.yaml"
-    names = sorted(one.stem for one in paths.PROFILES.glob("*.yaml") if one.stem != "scales")
-    if text not in names:
-        raise InputError("command line", "--profile", text, f"a YAML file, or one of {', '.join(names)}")
-    return profile.load(committed)
+    if file.suffix not in (".yaml", ".yml") and len(file.parts) == 1:
+        try:
+            file = COMMITTED.profile(text)
+        except InputError as unknown:
+            raise InputError("command line", "--profile", text, f"a YAML file, or {unknown.allowed}") from None
+    return profile.load(file)
 
 
-@dataclass(frozen=True)
-class _Spread:
-    """What the events are spread over; each of the ``topics`` has as many of the ``partitions``."""
+def _pods(
+    options: argparse.Namespace, known: Sequence[Record], measured: Calibration | None
+) -> tuple[Consumers, dict[str, int]]:
+    """Return consumers, and the partitions, topics and entities that events are spread over.
 
-    partitions: int = PARTITIONS
-    topics: int = 1
-    entities: int = ENTITIES
-
-
-def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibration | None) -> tuple[Consumers, _Spread]:
-    """Return consumers and spread. A flag wins over the workload, the workload over records and defaults."""
+    A flag wins over the workload, the workload over records and defaults.
+    """
     asked: dict[str, Any] = {}
-    spread = _Spread()
+    spread = {"partitions": PARTITIONS, "topics": 1, "entities": ENTITIES}
+
+    def take(workload: Workload, rate: float, partitions: int) -> None:
+        asked.update(rate=rate, balancer=workload.balancer, footprint=Footprint.of(workload))
+        spread.update(partitions=partitions, topics=workload.topics, entities=workload.entities)
+
     if known and len({record.inputs.pod_rate for record in known}) == 1:
         first = known[0].inputs
-        asked = {"rate": first.pod_rate, "balancer": first.workload.balancer, "footprint": Footprint.of(first.workload)}
-        spread = _Spread(first.partitions, first.workload.topics, first.workload.entities)
+        take(first.workload, first.pod_rate, first.partitions)
     if options.workload is not None:
         workload, partitions = workloads.load(options.workload)
         if workload.store_slots:
-            raise InputError(
-                options.workload, "store_slots", workload.store_slots, "0: a store that pods share is not simulated"
-            )
-        asked = {"rate": workload.rate, "balancer": workload.balancer, "footprint": Footprint.of(workload)}
-        spread = _Spread(partitions, workload.topics, workload.entities)
+            allowed = "0: a store that pods share is not simulated"
+            raise InputError(options.workload, "store_slots", workload.store_slots, allowed)
+        take(workload, workload.rate, partitions)
     for name, field in (("pod_rate", "rate"), ("balancer", "balancer"), *((field, field) for field in TIMES)):
         if (value := getattr(options, name)) is not None:
             asked[field] = value
     if "rate" not in asked:
         allowed = "messages/s a pod processes, or a --workload, or a --calibrate of one workload"
         raise InputError("command line", "--pod-rate", None, allowed)
-    given = {name: getattr(options, name) for name in ("partitions", "topics")}
-    spread = replace(spread, **{name: value for name, value in given.items() if value is not None})
-    topics.check(spread.topics, spread.partitions, "command line")
+    spread |= {name: value for name in ("partitions", "topics") if (value := getattr(options, name)) is not None}
+    topics.check(spread["topics"], spread["partitions"], "command line")
     if measured:
         return replace(measured.consumers, **asked), spread
     if "start_s" not in asked:

@@ -13,10 +13,8 @@ def table(rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
-        cells = [
-            cell.rjust(width) if n in numbers else cell.ljust(width)
-            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
+        places = enumerate(zip(row, widths, strict=True))
+        cells = [cell.rjust(width) if n in numbers else cell.ljust(width) for n, (cell, width) in places]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 

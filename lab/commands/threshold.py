@@ -20,17 +20,12 @@ def run(options: Namespace) -> int:
     """Compute and print. Returns the exit code."""
     threshold = computed_threshold(options.rate, options.slo)
     behind = threshold / options.rate
-    content = {"lagThreshold": threshold, "rate": options.rate, "slo_s": options.slo, "behind_at_rest_s": behind}
-    print(as_json(content) if options.json else _text(threshold, options.rate, options.slo, behind))
+    if options.json:
+        print(as_json({"lagThreshold": threshold, "rate": options.rate, "slo_s": options.slo, "behind_at_rest_s": behind}))
+        return 0
+    print(f'lagThreshold: "{threshold}"')
+    print(f"  = {options.rate:g} messages/s x {options.slo:g} s x {HEADROOM:g}")
+    print(f"  a group at rest is then behind by {behind:.3g} s: lagThreshold / rate")
+    if behind > options.slo:
+        print(f"  the least there is: a pod that slow is behind by more than {options.slo:g} s with a single message waiting")
     return 0
-
-
-def _text(threshold: int, rate: float, slo_s: float, behind_s: float) -> str:
-    lines = [
-        f'lagThreshold: "{threshold}"',
-        f"  = {rate:g} messages/s x {slo_s:g} s x {HEADROOM:g}",
-        f"  a group at rest is then behind by {behind_s:.3g} s: lagThreshold / rate",
-    ]
-    if behind_s > slo_s:
-        lines.append(f"  the least there is: a pod that slow is behind by more than {slo_s:g} s with a single message waiting")
-    return "\n".join(lines)

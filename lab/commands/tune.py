@@ -6,6 +6,7 @@ import os
 from argparse import Namespace
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -14,16 +15,15 @@ import yaml
 from lab.commands import situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
-from lab.errors import InputError
 from lab.flags import Flags, whole
 from lab.foresee import variants
 from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
 from lab.foresee.variants import Variant
-from lab.inputs import scale as scales
 
 CHUNK = 50  # policies in one pass: a larger pass shares more steps and takes more memory
 COLUMNS = ("", "pod-minutes", "behind (s)", "oldest (s)", "flips", "most pods", "changes")
 BEYOND = 4  # times the lateness of the latest marked policy: later policies are counted, not drawn
+REAL = "what is recommended is written at real time; simulate --scale shows what a scale makes of it"
 HEAD = "# {0} as tuned by python -m lab tune; changed: {1}. Comments of the original are lost.\n"
 
 
@@ -32,17 +32,15 @@ def add_flags(parser: Flags) -> None:
     situation.add_flags(parser)
     parser.flag("candidates", whole(2, 100_000), variants.CANDIDATES, "policies to simulate at most", "2 to 100,000")
     parser.flag("processes", whole(1, 256), os.cpu_count() or 1, "to simulate in", "1 to 256")
-    parser.flag(
-        "output", situation.writable, None, "write the ScaledObject to take", "a file in a folder that is there", optional=True
-    )
+    allowed = "a file in a folder that is there"
+    parser.flag("output", situation.writable, None, "write the ScaledObject to take", allowed, optional=True)
 
 
 def run(options: Namespace) -> int:
     """Tune and print. Returns the exit code."""
-    question = situation.read(options)
-    if question.scale.name != scales.REAL:
-        allowed = f"{scales.REAL}: what is recommended is written at real time; simulate --scale shows what a scale makes of it"
-        raise InputError("command line", "--scale", question.scale.name, allowed)
+    question = situation.read(
+        options, "what is recommended is written at real time; simulate --scale shows what a scale makes of it"
+    )
     question.simulated()  # a ScaledObject that can't be simulated is refused here, before the many variants
     found = simulated(question, options.candidates, options.processes)
     advice = recommend(question.situation, question.scaled, found, question.objective_s)
@@ -72,8 +70,7 @@ def as_yaml(variant: Variant) -> str:
 
 
 def _text(question: Question, found: Sequence[Outcome], advice: Recommendation) -> str:
-    rows = [_row("as given", advice.given), _row("recommended", advice.chosen)]
-    rows += [_row("front", one) for one in advice.front]
+    rows = [_row("as given", advice.given), _row("recommended", advice.chosen), *(_row("front", one) for one in advice.front)]
     parts = [
         "\n".join(question.lines()),
         f"{len(found):,} policies simulated; those below again, each alone",
@@ -94,11 +91,10 @@ def _differs(one: Outcome) -> str:
 
 
 def _content(question: Question, found: Sequence[Outcome], advice: Recommendation) -> dict[str, Any]:
-    reasons = [{"field": one.field, "before": one.before, "after": one.after, "why": one.why} for one in advice.reasons]
     return question.to_dict() | {
         "candidates": len(found),
         "given": _figures(advice.given),
-        "recommended": _figures(advice.chosen) | {"why": advice.why, "reasons": reasons},
+        "recommended": _figures(advice.chosen) | {"why": advice.why, "reasons": [asdict(one) for one in advice.reasons]},
         "front": [_figures(one) for one in advice.front],
         "yaml": as_yaml(advice.chosen.variant),
     }
