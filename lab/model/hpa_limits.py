@@ -9,7 +9,7 @@ overwritten. Times in it are whole nanoseconds, because the controller compares 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -55,9 +55,9 @@ def begun(state: State, replicas: int, now: int) -> State:
     return state if state.recommendations else replace(state, recommendations=(Recommendation(replicas, now),))
 
 
-def recommended(state: State, recommendation: Recommendation, free: int | None) -> State:
-    """``state`` with ``recommendation`` in the slot ``free``, or at the end when there is none."""
-    return replace(state, recommendations=_stored(state.recommendations, recommendation, free))
+def recommended(state: State, replicas: int, now: int, free: int | None) -> State:
+    """``state`` with the recommendation in the slot ``free``, or at the end when there is none."""
+    return replace(state, recommendations=_stored(state.recommendations, Recommendation(replicas, now), free))
 
 
 def scaled(state: State, before: int, after: int, now: int, longest_s: int) -> State:
@@ -134,7 +134,7 @@ def _steady_down(state: State, proposed: int, now: int, window_s: int) -> tuple[
             free = index
         else:
             largest = max(largest, entry.replicas)
-    return largest, recommended(state, Recommendation(proposed, now), free)
+    return largest, recommended(state, proposed, now, free)
 
 
 def _steady(state: State, current: int, proposed: int, now: int, behavior: Behavior, window_s: int) -> tuple[int, State]:
@@ -142,8 +142,8 @@ def _steady(state: State, current: int, proposed: int, now: int, behavior: Behav
 
     ``stabilizeRecommendationWithBehaviors``; the windows' edges don't count.
     """
-    up_cutoff = now - _window(behavior.up, 0) * 10**9
-    down_cutoff = now - _window(behavior.down, window_s) * 10**9
+    up_cutoff = now - (behavior.up.window_s or 0) * 10**9
+    down_cutoff = now - (window_s if behavior.down.window_s is None else behavior.down.window_s) * 10**9
     up = down = proposed
     free = None
     for index, entry in enumerate(state.recommendations):
@@ -153,19 +153,13 @@ def _steady(state: State, current: int, proposed: int, now: int, behavior: Behav
             down = max(down, entry.replicas)
         if entry.at < up_cutoff and entry.at < down_cutoff:
             free = index
-    return min(max(current, up), down), recommended(state, Recommendation(proposed, now), free)
-
-
-def _window(rules: Rules, default: int) -> int:
-    return default if rules.window_s is None else rules.window_s
+    return min(max(current, up), down), recommended(state, proposed, now, free)
 
 
 def _within_rules(bounds: Bounds, desired: int) -> tuple[int, str]:
     """Without a ``behavior`` (``convertDesiredReplicasWithRules``, ``calculateScaleUpLimit``)."""
-    most, reason = bounds.most, "TooManyReplicas"
     limit = int(max(UP_FACTOR * bounds.current, UP_LEAST))
-    if most > limit:
-        most, reason = limit, "ScaleUpLimit"
+    most, reason = (limit, "ScaleUpLimit") if bounds.most > limit else (bounds.most, "TooManyReplicas")
     if desired < bounds.least:
         return bounds.least, "TooFewReplicas"
     return (most, reason) if desired > most else (desired, "DesiredWithinRange")
@@ -176,21 +170,19 @@ def _within_policies(
 ) -> tuple[int, str]:
     """With a ``behavior`` (``convertDesiredReplicasWithBehaviorRate``)."""
     if desired > bounds.current:
-        limit = max(bounds.current, _limit(state.ups, state.downs, bounds.current, now, behavior.up, True, log))
+        limit = max(bounds.current, _limit(state, bounds.current, now, behavior.up, True, log))
         most, reason = (limit, "ScaleUpLimit") if bounds.most > limit else (bounds.most, "TooManyReplicas")
         if desired > most:
             return most, reason
     elif desired < bounds.current:
-        limit = min(bounds.current, _limit(state.ups, state.downs, bounds.current, now, behavior.down, False, log))
+        limit = min(bounds.current, _limit(state, bounds.current, now, behavior.down, False, log))
         least, reason = (limit, "ScaleDownLimit") if bounds.least < limit else (bounds.least, "TooFewReplicas")
         if desired < least:
             return least, reason
     return desired, "DesiredWithinRange"
 
 
-def _limit(
-    ups: Sequence[ScaleEvent], downs: Sequence[ScaleEvent], current: int, now: int, rules: Rules, upward: bool, log: list[str]
-) -> int:
+def _limit(state: State, current: int, now: int, rules: Rules, upward: bool, log: list[str]) -> int:
     """The furthest replicas that the policies allow now.
 
     ``calculateScaleUpLimitWithScalingRules``, ``calculateScaleDownLimitWithBehaviors``: each policy counts from the replicas at
@@ -202,7 +194,7 @@ def _limit(
         return current
     reach, texts = [], []
     for policy in rules.policies:
-        start = current - changed(ups, now, policy.period_s) + changed(downs, now, policy.period_s)
+        start = current - changed(state.ups, now, policy.period_s) + changed(state.downs, now, policy.period_s)
         reach.append(_reach(policy, start, upward))
         texts.append(f"{policy.type} {policy.value} per {policy.period_s} s from {start} -> {reach[-1]}")
     farthest, nearest = (max, min) if upward else (min, max)

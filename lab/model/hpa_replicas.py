@@ -90,10 +90,7 @@ def external(*values: float) -> External:
 def proposal(
     metric: Metric, observed: Observed, target: Target, tolerances: Tolerances, now: int, controller: Controller
 ) -> tuple[int, str]:
-    """The replicas that ``metric`` asks for at ``now`` (ns), and how (``computeReplicasForMetric``).
-
-    Raises :class:`MetricFailed`.
-    """
+    """The replicas ``metric`` asks for at ``now`` (ns), and how. Raises :class:`MetricFailed`. ``computeReplicasForMetric``."""
     if observed is None:
         raise MetricFailed("no value")
     if metric.source == "External":
@@ -115,13 +112,17 @@ def _per_pod(metric: Metric, values: External, target: Target, tolerances: Toler
             usage = MAX_INT64
             break
     have = target.status_replicas
-    ratio = _quotient(float(usage), float(metric.amount) * float(have))
-    sum_text = f"{_units(usage)} / ({_units(metric.amount)} x {have}) = {ratio:.4g}"
+    divisor = float(metric.amount) * float(have)
+    if divisor:
+        ratio = float(usage) / divisor
+    else:  # as a float64 divides
+        ratio = math.inf if usage else math.nan
+    used, target_text = f"{usage / 1000:g}", f"{metric.amount / 1000:g}"
+    sum_text = f"{used} / ({target_text} x {have}) = {ratio:.4g}"
     if tolerances.within(ratio):
         return have, f"{sum_text}, within {tolerances}: keeps {have}"
-    wanted = float(usage) / float(metric.amount)
-    replicas = MAX_INT32 if wanted > MAX_INT32 else math.ceil(wanted)
-    return replicas, f"{sum_text}, not within {tolerances}: ceil({_units(usage)} / {_units(metric.amount)}) = {replicas}"
+    replicas = _whole(float(usage) / float(metric.amount))
+    return replicas, f"{sum_text}, not within {tolerances}: ceil({used} / {target_text}) = {replicas}"
 
 
 def _total(metric: Metric, values: External, target: Target, tolerances: Tolerances) -> tuple[int, str]:
@@ -133,7 +134,7 @@ def _total(metric: Metric, values: External, target: Target, tolerances: Toleran
             break
         usage += value
     ratio = float(usage) / float(metric.amount)
-    sum_text = f"{_units(usage)} / {_units(metric.amount)} = {ratio:.4g}"
+    sum_text = f"{usage / 1000:g} / {metric.amount / 1000:g} = {ratio:.4g}"
     if tolerances.within(ratio):
         return target.replicas, f"{sum_text}, within {tolerances}: keeps {target.replicas}"
     if target.pods is None:
@@ -164,20 +165,27 @@ def _resource(
     """
     if not pods:
         raise MetricFailed("the target has no pods")
-    groups = _groups(pods, usage, metric.name, now, controller)
-    milli = {name: sample.milli for name, sample in usage.items() if name not in groups.ignored | groups.unready}
+    groups: dict[str, set[str]] = {"ready": set(), "unready": set(), "missing": set(), "ignored": set()}
+    for pod in pods:
+        groups[_group(pod, usage, metric.name, now, controller)].add(pod.name)
+    ready, unready, missing = len(groups["ready"]), groups["unready"], groups["missing"]
+    milli = {name: sample.milli for name, sample in usage.items() if name not in groups["ignored"] | unready}
     if not milli:
         raise MetricFailed("no usage of a ready pod")
-    requests = _requests(pods, metric.name) if metric.target == "Utilization" else {}
+    requests: dict[str, int] = {}
+    for pod in pods if metric.target == "Utilization" else ():  # ``calculateRequests``
+        if metric.name not in pod.requests:
+            raise MetricFailed(f"pod {pod.name} has no {metric.name} request")
+        requests[pod.name] = pod.requests[metric.name]
     ratio = _ratio(metric, milli, requests)
-    rising = bool(groups.unready) and ratio > 1.0
+    rising = bool(unready) and ratio > 1.0
     text = f"ratio {ratio:.4g} of {len(milli)} pods"
-    if not rising and not groups.missing:
+    if not rising and not missing:
         if tolerances.within(ratio):
             return current, f"{text}, within {tolerances}: keeps {current}"
-        replicas = _whole(ratio * float(groups.ready))
-        return replicas, f"{text}, not within {tolerances}: ceil({ratio:.4g} x {groups.ready} ready pods) = {replicas}"
-    for name in groups.missing:
+        replicas = _whole(ratio * float(ready))
+        return replicas, f"{text}, not within {tolerances}: ceil({ratio:.4g} x {ready} ready pods) = {replicas}"
+    for name in missing:
         if ratio < 1.0 and metric.target == "Utilization":
             milli[name] = requests[name] * max(100, metric.amount) // 100
         elif ratio < 1.0:
@@ -185,9 +193,9 @@ def _resource(
         elif ratio > 1.0:
             milli[name] = 0
     if rising:
-        milli |= dict.fromkeys(groups.unready, 0)
+        milli |= dict.fromkeys(unready, 0)
     again = _ratio(metric, milli, requests)
-    text += f", {again:.4g} with {len(groups.missing)} missing" + (f" and {len(groups.unready)} unready" if rising else "")
+    text += f", {again:.4g} with {len(missing)} missing" + (f" and {len(unready)} unready" if rising else "")
     if tolerances.within(again) or (ratio < 1.0 < again) or (again < 1.0 < ratio):
         return current, f"{text}, within {tolerances} or the other way: keeps {current}"
     replicas = _whole(again * float(len(milli)))
@@ -196,30 +204,15 @@ def _resource(
     return replicas, f"{text}: ceil({again:.4g} x {len(milli)} pods) = {replicas}"
 
 
-@dataclass(frozen=True)
-class _Groups:
-    ready: int
-    unready: frozenset[str]
-    missing: frozenset[str]
-    ignored: frozenset[str]
-
-
-def _groups(pods: Sequence[Pod], usage: PodUsage, resource: str, now: int, controller: Controller) -> _Groups:
-    """The pods that count (``groupPods``)."""
-    ready = 0
-    unready, missing, ignored = set(), set(), set()
-    for pod in pods:
-        if pod.deleting or pod.phase == "Failed":
-            ignored.add(pod.name)
-        elif pod.phase == "Pending":
-            unready.add(pod.name)
-        elif pod.name not in usage:
-            missing.add(pod.name)
-        elif resource == CPU and _unready(pod, usage[pod.name], now, controller):
-            unready.add(pod.name)
-        else:
-            ready += 1
-    return _Groups(ready, frozenset(unready), frozenset(missing), frozenset(ignored))
+def _group(pod: Pod, usage: PodUsage, resource: str, now: int, controller: Controller) -> str:
+    """The group that ``pod`` counts in (``groupPods``)."""
+    if pod.deleting or pod.phase == "Failed":
+        return "ignored"
+    if pod.phase == "Pending":
+        return "unready"
+    if pod.name not in usage:
+        return "missing"
+    return "unready" if resource == CPU and _unready(pod, usage[pod.name], now, controller) else "ready"
 
 
 def _unready(pod: Pod, sample: Usage, now: int, controller: Controller) -> bool:
@@ -229,16 +222,6 @@ def _unready(pod: Pod, sample: Usage, now: int, controller: Controller) -> bool:
     if started + nanoseconds(controller.cpu_initialization_s) > now:
         return not pod.ready or nanoseconds(sample.at) < changed + nanoseconds(sample.window)
     return not pod.ready and started + nanoseconds(controller.initial_readiness_s) > changed
-
-
-def _requests(pods: Sequence[Pod], resource: str) -> dict[str, int]:
-    """``calculateRequests``: one pod without a request fails the metric."""
-    requests = {}
-    for pod in pods:
-        if resource not in pod.requests:
-            raise MetricFailed(f"pod {pod.name} has no {resource} request")
-        requests[pod.name] = pod.requests[resource]
-    return requests
 
 
 def _ratio(metric: Metric, milli: Mapping[str, int], requests: Mapping[str, int]) -> float:
@@ -255,14 +238,3 @@ def _ratio(metric: Metric, milli: Mapping[str, int], requests: Mapping[str, int]
 def _whole(replicas: float) -> int:
     """``replicas`` rounded up, in the range of an int32."""
     return max(MIN_INT32, min(MAX_INT32, math.ceil(replicas)))
-
-
-def _quotient(dividend: float, divisor: float) -> float:
-    """A float64 division by a divisor that may be 0."""
-    if divisor:
-        return dividend / divisor
-    return math.inf if dividend else math.nan
-
-
-def _units(milli: int) -> str:
-    return f"{milli / 1000:g}"
