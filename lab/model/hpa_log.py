@@ -171,7 +171,8 @@ def replay(syncs: Sequence[Sync], controller: Controller) -> Replay:
         first = None
         for (choice, shift), outcome in zip(trials, outcomes, strict=True):
             first = first or outcome
-            if _agree(sync, outcome[0]):
+            proposed = (None, _largest(outcome[0]))  # a sync without a proposal agrees with any
+            if outcome[0].desired == sync.desired and sync.proposed in proposed:
                 state = outcome[1]
                 edges += shift != 0
                 alternatives += choice != 0
@@ -195,23 +196,12 @@ def _shifts(unknown_s: float) -> list[float]:
 
 
 def _decided(sync: Sync, seen: Seen, state: State, now: float, controller: Controller) -> tuple[hpa.Decision, State]:
-    if seen.observed is not None:
-        return hpa.decide(
-            sync.spec,
-            state,
-            sync.current,
-            seen.observed,
-            now,
-            status_replicas=seen.existing,
-            controller=controller,
-            scaled_at=sync.scaled_at,
-        )
-    proposals = [sync.proposed] * len(sync.spec.metrics)
-    return hpa.settle(sync.spec, state, sync.current, proposals, now, controller=controller, scaled_at=sync.scaled_at)
-
-
-def _agree(sync: Sync, decision: hpa.Decision) -> bool:
-    return decision.desired == sync.desired and (sync.proposed is None or _largest(decision) == sync.proposed)
+    spec, current, observed, scaled_at = sync.spec, sync.current, seen.observed, sync.scaled_at
+    if observed is None:
+        proposals = [sync.proposed] * len(spec.metrics)
+        return hpa.settle(spec, state, current, proposals, now, controller=controller, scaled_at=scaled_at)
+    existing = seen.existing
+    return hpa.decide(spec, state, current, observed, now, status_replicas=existing, controller=controller, scaled_at=scaled_at)
 
 
 def _largest(decision: hpa.Decision) -> int | None:

@@ -119,20 +119,15 @@ def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> S
 
     A trigger in fallback counts as active. Source: ``scaleHandler.getScaledObjectState`` and ``getScalerState``.
     """
-    failed = [index for index, one in enumerate(observations) if one is not None and one.metric is None]
-    active = [
-        index
-        for index, one in enumerate(observations)
-        if one is not None and one.metric is not None and (one.active or one.fallback)
-    ]
-    reasons = [
-        f"trigger {index}: {'failed' if index in failed else 'active' if index in active else 'not active'}"
-        for index, one in enumerate(observations)
-        if one is not None
-    ]
     if all(isinstance(trigger, Resource) for trigger in scaled.triggers):
         return State(True, False, ("every trigger is cpu or memory: always active",))
-    return State(bool(active), bool(failed), tuple(reasons))
+    found = {}
+    for index, one in enumerate(observations):
+        if one is not None:
+            active = "active" if one.active or one.fallback else "not active"
+            found[index] = "failed" if one.metric is None else active
+    reasons = tuple(f"trigger {index}: {word}" for index, word in found.items())
+    return State("active" in found.values(), "failed" in found.values(), reasons)
 
 
 def scale(
@@ -198,9 +193,16 @@ def hpa(
     and where no trigger names a metric: KEDA then makes no HPA and tries again.
     Source: ``newHPAForScaledObject`` and ``getScaledObjectMetricSpecs`` in ``controllers/keda/hpa.go``.
     """
-    metrics = [_metric(scaled, index, environment or {}, external or {}) for index in range(len(scaled.triggers))]
-    known = sorted((metric for metric in metrics if metric is not None), key=lambda metric: str(metric["type"]))
-    if scaled.switches.paused or not known:
+    metrics = []
+    for index, trigger in enumerate(scaled.triggers):
+        if not isinstance(trigger, External):
+            metrics.append(trigger.metric(index, environment or {}))
+        elif index in (external or {}):
+            metrics.append(trigger.metric(index, *(external or {})[index]))
+    for metric in metrics:
+        if "external" in metric:
+            metric["external"]["metric"]["selector"] = {"matchLabels": {OWNER: scaled.name}}
+    if scaled.switches.paused or not metrics:
         return None
     reference = scaled.content["spec"]["scaleTargetRef"]
     spec: dict[str, Any] = {
@@ -211,27 +213,12 @@ def hpa(
         },
         "minReplicas": max(1, scaled.min_replicas),
         "maxReplicas": scaled.max_replicas,
-        "metrics": known,
+        "metrics": sorted(metrics, key=lambda metric: str(metric["type"])),
     }
     behavior = _behavior(scaled)
     if behavior is not None:
         spec["behavior"] = behavior
     return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": scaled.hpa}, "spec": spec}
-
-
-def _metric(
-    scaled: ScaledObject, index: int, environment: Mapping[str, str], external: Mapping[int, tuple[str, float]]
-) -> dict[str, Any] | None:
-    trigger = scaled.triggers[index]
-    if isinstance(trigger, External):
-        if index not in external:
-            return None
-        metric = trigger.metric(index, *external[index])
-    else:
-        metric = trigger.metric(index, environment)
-    if "external" in metric:
-        metric["external"]["metric"]["selector"] = {"matchLabels": {OWNER: scaled.name}}
-    return metric
 
 
 def _behavior(scaled: ScaledObject) -> dict[str, Any] | None:

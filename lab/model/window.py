@@ -14,7 +14,6 @@ most d changes H by at most P * d, and between samples H moves no faster than th
 from __future__ import annotations
 
 import math
-from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -24,33 +23,23 @@ from lab.inputs.triggers.persistent_lag import Rule
 from lab.model.signal import Signal
 
 
-class Ends:
-    """The log's end of one partition over the last ``horizon_s`` seconds."""
+class Ends(Signal):
+    """The log's end of one partition over the last ``horizon_s`` seconds, messages."""
 
-    __slots__ = ("_ends", "_horizon", "_times")
+    __slots__ = ()
 
     def __init__(self, horizon_s: float) -> None:
-        self._horizon = horizon_s
-        self._times, self._ends = array("d"), array("q")
+        super().__init__(horizon_s, math.inf)
 
-    def __len__(self) -> int:
-        return len(self._times)
-
-    def add(self, at: float, end: int) -> None:
+    def add(self, at: float, value: float) -> None:
         """Take a sample. An end before the last one is of another log: the samples of the old log are dropped."""
-        if self._times and at <= self._times[-1]:
-            return
-        if self._ends and end < self._ends[-1]:
-            del self._times[:], self._ends[:]
-        self._times.append(at)
-        self._ends.append(end)
-        spent = bisect_right(self._times, at - self._horizon) - 1
-        if spent > 0:
-            del self._times[:spent], self._ends[:spent]
+        if self._times and at > self._times[-1] and value < self._values[-1]:
+            del self._times[:], self._values[:]
+        super().add(at, value)
 
     def adopt(self, other: Ends) -> None:
         """Begin with the samples of ``other``, which may have another horizon."""
-        for at, end in zip(other._times, other._ends, strict=True):
+        for at, end in other.samples():
             self.add(at, end)
 
     def age(self, committed: int) -> float:
@@ -60,16 +49,16 @@ class Ends:
         sample, and as much older as the log needs to grow by the difference at its mean rate; without growth, no older. Raises
         ``IndexError`` without any sample.
         """
-        now, end = self._times[-1], self._ends[-1]
+        now, end = self._times[-1], self._values[-1]
         if committed >= end:
             return 0.0
-        index = bisect_right(self._ends, committed)
+        index = bisect_right(self._values, committed)
         if index:
-            before, after = self._ends[index - 1], self._ends[index]
+            before, after = self._values[index - 1], self._values[index]
             begin, over = self._times[index - 1], self._times[index]
             return now - (begin + (over - begin) * (committed - before) / (after - before))
-        seen, grown = now - self._times[0], end - self._ends[0]
-        return seen + ((self._ends[0] - committed) * seen / grown if grown else 0.0)
+        seen, grown = now - self._times[0], end - self._values[0]
+        return seen + ((self._values[0] - committed) * seen / grown if grown else 0.0)
 
 
 UNCOMMITTED = 1.0  # as KEDA counts a partition without a commit under offsetResetPolicy latest: enough to wake the group
@@ -177,7 +166,7 @@ class Window:
         plain, sustained = self._now(), self._sustain(now)
         raised = self._raise(now, sustained)
         metric = exposed(self._raised.most(now, self.rule.down_s, raised))
-        recent = self._recent(now, plain)
+        recent = self._plain.most(now, self.rule.down_s, plain)
         active = recent > self.rule.activation
         unit = "s" if self.rule.ages else "messages"
         return Lasting(
@@ -198,10 +187,7 @@ class Window:
         A group that keeps up has lag now and then, and none that lasts. Raises :class:`ScalerError` without a recent sample.
         """
         self._check(now)
-        return self._recent(now, self._now()) > self.rule.activation
-
-    def _recent(self, now: float, plain: float) -> float:
-        return self._plain.most(now, self.rule.down_s, plain)
+        return self._plain.most(now, self.rule.down_s, self._now()) > self.rule.activation
 
     def stretch(self, now: float, level: float) -> float:
         """The longest current stretch above ``level`` of any one partition, s."""
@@ -226,16 +212,14 @@ class Window:
 
     def _sustain(self, now: float) -> float:
         """M at ``now``: the lag that has lasted, of all partitions together."""
-        lasting = [self._eroded(number, signal, now) for number, signal in self._partitions.items()]
-        total = len(lasting) * max(lasting) if self.rule.ages else sum(lasting)
-        return min(total, self._most)
-
-    def _eroded(self, number: int, signal: Signal, now: float) -> float:
-        """E of one partition. A partition that was seen at 0 needs no longer history: nothing has lasted through that."""
-        least = signal.least(now, self.rule.sustain_s)
-        if least > 0 and not signal.covers(now, self.rule.sustain_s):
-            raise ScalerError(f"partition {number}: seen for less than sustainSeconds {self.rule.sustain_s:g}")
-        return least
+        lasting = []
+        for number, signal in self._partitions.items():
+            least = signal.least(now, self.rule.sustain_s)
+            # One that was seen at 0 needs no longer history: nothing has lasted through that.
+            if least > 0 and not signal.covers(now, self.rule.sustain_s):
+                raise ScalerError(f"partition {number}: seen for less than sustainSeconds {self.rule.sustain_s:g}")
+            lasting.append(least)
+        return min(len(lasting) * max(lasting) if self.rule.ages else sum(lasting), self._most)
 
     def _raise(self, now: float, sustained: float) -> float:
         """R at ``now``, where M is ``sustained``."""
