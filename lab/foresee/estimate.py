@@ -143,10 +143,8 @@ def _end(inputs: Inputs, curve: Curve) -> float:
 
 
 def _cores(inputs: Inputs, curve: Curve | None) -> float:
-    """The most cores that are busy at a time: a group serves what arrives and does not add to its lag.
-
-    A policy that is not simulated has all its pods at work at the highest rate.
-    """
+    """The most cores that are busy at a time: a group serves what arrives and does not add to its lag. A policy that is not
+    simulated has all its pods at work at the highest rate."""
     policy, work, steps = inputs.policy, inputs.workload, inputs.profile.steps
     pods = min(policy.max_replicas, inputs.partitions)
     rates = np.array([step.rate for step in steps])

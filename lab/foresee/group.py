@@ -155,10 +155,8 @@ class Rebalance:
 
 
 def assigned(owners: Ints, members: int) -> Ints:
-    """The owner of each partition after a sticky assignment to ``members`` pods, starting from ``owners``.
-
-    Every pod ends with floor or ceil of partitions / members. No more move than must, each to the pod with the fewest.
-    """
+    """The owner of each partition after a sticky assignment to ``members`` pods, starting from ``owners``. Every pod ends with
+    floor or ceil of partitions / members. No more move than must, each to the pod with the fewest."""
     partitions = len(owners)
     if members <= 0:
         return np.full(partitions, NOBODY, dtype=np.int64)

@@ -31,10 +31,8 @@ USED = "a workload, which says what a message costs (--workload)"
 
 
 def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | PersistentLag, ...]:
-    """The triggers on lag of a group with ``count`` topics, each on partitions of its own; none where there are none.
-
-    Raises :class:`InputError` for several on the same, for a further topic, and for a source that is not simulated.
-    """
+    """The triggers on lag of a group with ``count`` topics, each on partitions of its own; none where there are none. Raises
+    :class:`InputError` for several on the same, for a further topic, and for a source that is not simulated."""
     found = tuple(trigger for trigger in scaled.triggers if isinstance(trigger, Kafka | PersistentLag))
     others = any(isinstance(one, External) and not isinstance(one, PersistentLag) for one in scaled.triggers)
     read = topic_places(found)
@@ -60,9 +58,7 @@ def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
 
 def source_of(trigger: Trigger, part: Part, situation: Situation, where: object) -> Source | None:
     """The scaler of ``trigger``, which counts ``part`` of the group if it is on lag; None for cpu and memory, which have none.
-
-    Raises :class:`InputError` for a profile without a time of day, another query, or pods without a footprint.
-    """
+    Raises :class:`InputError` for a profile without a time of day, another query, or pods without a footprint."""
     match trigger:
         case Kafka():
             return Instant(trigger, part)

@@ -124,9 +124,7 @@ CANDIDATES = 1000
 
 def variants(scaled: ScaledObject, situation: Situation, objective_s: float, most: int = CANDIDATES) -> list[Variant]:
     """The given ScaledObject first, then its variants, at most ``most`` in all: few changes first, then drawn by a fixed seed.
-
-    Raises :class:`InputError` for a trigger that is not tuned.
-    """
+    Raises :class:`InputError` for a trigger that is not tuned."""
     given = in_force(scaled)
     values = _values(scaled, situation, objective_s)
     chosen = (dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values()))

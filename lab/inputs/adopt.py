@@ -49,9 +49,7 @@ class Replaced:
 
 def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Replaced, ...]]:
     """The ScaledObject as the lab can run it with ``count`` topics, and what was replaced in it; ``theirs`` is left alone.
-
-    Raises :class:`InputError` for one without a trigger on a group's lag, without a name, with more topics, or paused.
-    """
+    Raises :class:`InputError` for one without a trigger on a group's lag, without a name, with more topics, or paused."""
     _check(theirs, count)
     content = copy.deepcopy(theirs.content)
     found: list[Replaced] = []

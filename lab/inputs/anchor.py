@@ -68,11 +68,8 @@ def require_begin(policy: Policy, profile: Profile, where: object) -> None:
 
 
 def windows(policy: Policy, begins_at: datetime | None) -> tuple[Window, ...]:
-    """The window of each cron trigger that opens first after ``begins_at``, at real time; none without a cron trigger.
-
-    Raises :class:`InputError` for a schedule that never comes due, a window open at the start, and a second start before its
-    end.
-    """
+    """The window of each cron trigger that opens first after ``begins_at``, at real time; none without a cron trigger. Raises
+    :class:`InputError` for a schedule that never comes due, a window open at the start, and a second start before its end."""
     if begins_at is None:
         return ()
     return tuple(_window(policy, index, trigger, begins_at)[0] for index, trigger in crons(policy))
@@ -199,10 +196,8 @@ def _wrong(policy: Policy, written: Sequence[Window], scale: Scale) -> Iterator[
 
 
 def _expression(at: float, opens: bool = False) -> str:
-    """The schedule that is due in the minute of ``at`` (epoch s), UTC; ``opens`` for that of a window's start.
-
-    A window that opens on 29 February may do so in any month: to KEDA it would else be open once it has ended.
-    """
+    """The schedule that is due in the minute of ``at`` (epoch s), UTC; ``opens`` for that of a window's start. A window that
+    opens on 29 February may do so in any month: to KEDA it would else be open once it has ended."""
     wall = datetime.fromtimestamp(round(at), UTC)
     month = "*" if opens and (wall.month, wall.day) == (2, 29) else wall.month
     return f"{wall.minute} {wall.hour} {wall.day} {month} *"

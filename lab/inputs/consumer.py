@@ -15,7 +15,6 @@ from lab.inputs import settings as declarations
 from lab.inputs import store, topics
 from lab.inputs.failures import MOST_DELAY_MS, MOST_DELAYS, Backoff, Failures, Place
 from lab.inputs.settings import Scaling, setting
-from lab.kafka.login import kafka_flags
 
 SLACK_S = 0.02  # a batch that follows another one within this time is counted from its end: the pod had work all the while
 LAB, STOCK = "lab", "stock"
@@ -246,11 +245,7 @@ class Settings(TrialSettings, topics.Settings):
 
 def flags() -> Flags:
     """The consumer's flags."""
-    parser = Flags(prog="python -m lab.programs.consumer", description=__doc__)
-    kafka_flags(parser)
-    parser.serving(metrics_port=9090)
-    declarations.add_flags(parser, Settings)
-    return parser
+    return declarations.program(Settings, "consumer", __doc__, 9090)
 
 
 def settings(options: Namespace) -> Settings:

@@ -30,10 +30,8 @@ _SPEC = ("scaleTargetRef", "lagThreshold", "minReplicas", "maxReplicas", "syncSe
 
 @dataclass(frozen=True)
 class LagController:
-    """Scale the Deployment ``target`` on its group's lag, every ``sync_s`` seconds; ``lag_threshold`` in messages a replica.
-
-    A trial with it begins with ``start`` replicas.
-    """
+    """Scale the Deployment ``target`` on its group's lag, every ``sync_s`` seconds; ``lag_threshold`` in messages a replica. A
+    trial with it begins with ``start`` replicas."""
 
     name: str
     target: str

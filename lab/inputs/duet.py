@@ -36,10 +36,8 @@ USED = 0.8  # of a machine's cores: beyond it what is measured is the queue for 
 
 
 def sides(a: Inputs, b: Inputs, rate: float = 1.0) -> tuple[Inputs, Inputs]:
-    """The two sides of a duet of ``a`` and ``b``, which are each a trial's inputs, at ``rate``.
-
-    Raises :class:`InputError` for the first thing that the sides of one topic can't have apart, or that a duet can't have.
-    """
+    """The two sides of a duet of ``a`` and ``b``, which are each a trial's inputs, at ``rate``. Raises :class:`InputError` for
+    the first thing that the sides of one topic can't have apart, or that a duet can't have."""
     for name in ONE + ONE_OF_WORKLOAD:
         mine, theirs = (getattr(one.workload if name in ONE_OF_WORKLOAD else one, name) for one in (a, b))
         if mine != theirs:
@@ -100,10 +98,8 @@ def requested_beside(inputs: Inputs) -> float:
 
 
 def busy(traffic: float, groups: Iterable[tuple[int, int, float]]) -> float:
-    """How many cores a duet keeps busy at ``traffic`` messages/s.
-
-    ``groups`` has (pods, those of them that have partitions, the messages/s that each of these takes) for each side.
-    """
+    """How many cores a duet keeps busy at ``traffic`` messages/s. ``groups`` has (pods, those of them that have partitions, the
+    messages/s that each of these takes) for each side."""
     produced = max(PRODUCING, traffic * PRODUCED) + min(traffic * APPENDED, APPENDS)
     pods = sum(there * POD + working * (min(rate * BATCHED, BATCHES) + rate * CONSUMED) for there, working, rate in groups)
     return BASE + produced + pods
@@ -120,10 +116,8 @@ def _schedulable(a: Inputs, b: Inputs, there: float) -> None:
 
 
 def carried(a: Inputs, b: Inputs, there: float) -> tuple[Inputs, Inputs]:
-    """The sides of a duet at the highest of RATES that ``there`` cores carry; a lower one than 1 is told in one line.
-
-    Raises :class:`InputError` like :func:`sides`, and where the cores carry the two sides at none.
-    """
+    """The sides of a duet at the highest of RATES that ``there`` cores carry; a lower one than 1 is told in one line. Raises
+    :class:`InputError` like :func:`sides`, and where the cores carry the two sides at none."""
     sides(a, b)  # what can't be a duet is said before what it costs
     _schedulable(a, b, there)
     limit, needed = USED * there, cores(a, b)

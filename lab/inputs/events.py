@@ -58,9 +58,7 @@ class Brokers:
 @dataclass(frozen=True)
 class Context:
     """What an event is checked against: the trial's ``runtime`` and ``policy``, and what holds before the event begins.
-
-    ``brokers`` are the trial's own, None where it runs on the cluster's. Its ``partitions`` are on so many ``topics``.
-    """
+    ``brokers`` are the trial's own, None where it runs on the cluster's. Its ``partitions`` are on so many ``topics``."""
 
     runtime: str
     policy: Decider

@@ -74,10 +74,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Failures:
-    """What fails: shares of all messages (0 to 1) that fail at first and that never succeed, and one message by its place.
-
-    A transient failure lasts for 1 to ``retries`` attempts, each number as likely, so the last retry succeeds at the latest.
-    """
+    """What fails: shares of all messages (0 to 1) that fail at first and that never succeed, and one message by its place. A
+    transient failure lasts for 1 to ``retries`` attempts, each number as likely, so the last retry succeeds at the latest."""
 
     seed: int = 0
     fail_rate: float = 0.0

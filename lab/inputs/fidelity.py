@@ -88,9 +88,7 @@ def drowned(policy: Policy, scale: Scale, workload: Workload) -> tuple[Compresse
 
 def check(policy: Policy, scale: Scale, where: object, others: Iterable[Scale] = ()) -> tuple[Compressed, ...]:
     """The times of ``policy`` at ``scale``. Raises :class:`InputError` for the first time or lag that it changes by too much.
-
-    The error names those of the ``others`` at which the policy is faithful.
-    """
+    The error names those of the ``others`` at which the policy is faithful."""
     refuse(partial(_wrong, policy), scale, where, others)
     return times(policy, scale)
 

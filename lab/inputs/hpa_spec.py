@@ -113,9 +113,7 @@ DEFAULT_METRIC = Metric("Resource", "cpu", "Utilization", DEFAULT_UTILIZATION)
 @dataclass(frozen=True)
 class HpaSpec:
     """An HPA's spec; ``behavior`` is None when the YAML has none, which is not the same as the defaults of one.
-
-    ``min_replicas`` is 0 only where the API server has the feature gate HPAScaleToZero.
-    """
+    ``min_replicas`` is 0 only where the API server has the feature gate HPAScaleToZero."""
 
     min_replicas: int
     max_replicas: int

@@ -57,11 +57,8 @@ MOST_DRAWN = 2_000_000  # of a longer profile's events the first so many tell th
 
 
 def partitions_of(ids: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.int64]:
-    """The partition, of ``count``, of each entity id as a key of 8 bytes, big-endian.
-
-    Source: ``Utils.murmur2`` and ``BuiltInPartitioner.partitionForKey`` of Kafka's Java client; librdkafka's
-    ``murmur2_random`` places keys alike.
-    """
+    """The partition, of ``count``, of each entity id as a key of 8 bytes, big-endian. Source: ``Utils.murmur2`` and
+    ``BuiltInPartitioner.partitionForKey`` of Kafka's Java client; librdkafka's ``murmur2_random`` places keys alike."""
     words = ids.astype(">u8").view("<u4").reshape(-1, 2)
     hashed = np.full(len(ids), _SEED ^ 8, dtype=np.uint32)
     with np.errstate(over="ignore"):

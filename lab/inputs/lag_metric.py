@@ -22,12 +22,6 @@ SELECTOR = {"matchLabels": {"scaledobject.keda.sh/name": NAME}}
 _FILE = paths.MANIFESTS / "lagmetric" / "lag-metric.yaml"
 
 
-def is_lag(metric: Mapping[str, Any]) -> bool:
-    """Whether this metric of an HPA's file is the group's lag."""
-    identifier = (metric.get("external") or {}).get("metric")
-    return bool(identifier == {"name": METRIC, "selector": SELECTOR})
-
-
 def objects(scale: Scale) -> list[dict[str, Any]]:
     """The ScaledObject for which KEDA serves the metric, with its times compressed, after its target."""
     target, scaled = yamlfile.documents(_FILE)

@@ -73,8 +73,9 @@ def parse_hpa(content: Mapping[str, Any], where: object) -> PlainHpa:
 
 
 def _is_lag(content: Mapping[str, Any], metric: Metric) -> bool:
-    """Whether the first ``metric`` of the HPA in ``content`` is the lag, by an average of whole messages."""
-    return lag_metric.is_lag(content["spec"]["metrics"][0]) and metric.target == "AverageValue" and metric.amount % 1000 == 0
+    """Whether the first ``metric`` of the HPA in ``content`` is the group's lag, by an average of whole messages."""
+    named = content["spec"]["metrics"][0]["external"]["metric"] == {"name": lag_metric.METRIC, "selector": lag_metric.SELECTOR}
+    return named and metric.target == "AverageValue" and metric.amount % 1000 == 0
 
 
 # What runner and measures need of any: ``content`` is its YAML, ``hpa`` the name of the HPA that acts for it, if any, and

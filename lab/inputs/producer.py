@@ -16,7 +16,6 @@ from lab.inputs.keys import ENTITIES
 from lab.inputs.profile import KINDS, Profile, build, load
 from lab.inputs.settings import setting
 from lab.kafka.event import PAYLOAD
-from lab.kafka.login import kafka_flags
 
 DELIVERY_S = 300  # librdkafka's own default. With 60 s, events that were only late were given up (docs/decisions/11)
 
@@ -72,11 +71,7 @@ class Settings(TrialSettings, topics.Settings):
 
 def flags() -> Flags:
     """The producer's flags."""
-    parser = Flags(prog="python -m lab.programs.producer", description=__doc__)
-    kafka_flags(parser)
-    parser.serving(metrics_port=0)
-    declarations.add_flags(parser, Settings)
-    return parser
+    return declarations.program(Settings, "producer", __doc__, 0)
 
 
 def settings(options: Namespace) -> Settings:

@@ -18,9 +18,7 @@ METRIC_RESOLUTION_S = 10  # of a trial's metrics-server at every scale: the leas
 @dataclass(frozen=True)
 class Scale:
     """Every time is divided by ``time``, every rate is multiplied by ``rate``, and a lag, which is rate x time, by both.
-
-    ``sync_s`` is the HPA's sync period at real time, s.
-    """
+    ``sync_s`` is the HPA's sync period at real time, s."""
 
     name: str
     time: float

@@ -120,10 +120,8 @@ class ScaledObject:
 
 
 def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
-    """The ScaledObject in ``content``, whose source ``where`` names. Raises :class:`InputError` for a field it can't use.
-
-    As ``kubectl get -o yaml`` prints it: a List of one is that one, and an empty block counts as absent.
-    """
+    """The ScaledObject in ``content``, whose source ``where`` names. Raises :class:`InputError` for a field it can't use. As
+    ``kubectl get -o yaml`` prints it: a List of one is that one, and an empty block counts as absent."""
     given = Fields(_one(content, where), where)
     given.choice("apiVersion", "keda.sh/v1alpha1")
     given.choice("kind", "ScaledObject")

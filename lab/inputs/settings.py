@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.errors import InputError
 from lab.flags import SWITCH, Flags, Kind
+from lab.kafka.login import kafka_flags
 
 if TYPE_CHECKING:  # a consumer's pod starts with this module, and needs no YAML
     from lab.inputs.scale import Scale
@@ -96,6 +97,16 @@ def add_flags(parser: Flags, owner: Any) -> None:
     """Give ``parser`` a flag, which may come from the environment, for each setting of ``owner``."""
     for one in declared(owner):
         parser.flag(one.flag, one.convert, one.default, one.help, one.kind.allowed)
+
+
+def program(owner: Any, name: str, text: str | None, metrics_port: int, *, kafka: bool = True) -> Flags:
+    """The flags of the program ``lab.programs.NAME``, whose settings ``owner`` declares and which ``text`` describes."""
+    parser = Flags(prog=f"python -m lab.programs.{name}", description=text)
+    if kafka:
+        kafka_flags(parser)
+    parser.serving(metrics_port)
+    add_flags(parser, owner)
+    return parser
 
 
 def read(owner: Any, content: Mapping[str, Any], where: object) -> dict[str, Any]:

@@ -38,10 +38,7 @@ class Settings(TrialSettings):
 
 def flags() -> Flags:
     """The store's flags."""
-    parser = Flags(prog="python -m lab.programs.store", description=__doc__)
-    parser.serving(metrics_port=9090)
-    declarations.add_flags(parser, Settings)
-    return parser
+    return declarations.program(Settings, "store", __doc__, 9090, kafka=False)
 
 
 def settings(options: Namespace) -> Settings:

@@ -90,10 +90,8 @@ class Variant:
                 yield _plain(f"{word}-{'-'.join(value) if isinstance(value, list | tuple) else value}")
 
     def label(self, base: str, lag_threshold: int | None) -> str:
-        """The name that the trial's id has, made of the ``base``'s; ``lag_threshold`` is the base's own.
-
-        A base whose name ends with its lagThreshold has the changed one there: ``lag-4500`` becomes ``lag-1500``.
-        """
+        """The name that the trial's id has, made of the ``base``'s; ``lag_threshold`` is the base's own. A base whose name ends
+        with its lagThreshold has the changed one there: ``lag-4500`` becomes ``lag-1500``."""
         rest = dict(zip(dict(self.changes), self.suffixes(), strict=True))
         if base.endswith(f"-{lag_threshold}") and "lag_threshold" in rest:
             del rest["lag_threshold"]

@@ -22,10 +22,8 @@ PROGRAMS = (consumer.TrialSettings, producer.TrialSettings)
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(consumer.TrialSettings, producer.TrialSettings):
-    """What a trial sets of its programs and of the consumer's pods; docs/workload.md has every field.
-
-    The fields declared here are the pod's, no program's; the limit of its CPU is one core.
-    """
+    """What a trial sets of its programs and of the consumer's pods; docs/workload.md has every field. The fields declared here
+    are the pod's, no program's; the limit of its CPU is one core."""
 
     grace_s: int = setting(
         30, whole(1, 86_400), "terminationGracePeriodSeconds of the pod; a kubelet waits for 2 s at least", "s"

@@ -107,9 +107,7 @@ def normalize(
     state: State, bounds: Bounds, proposed: int, now: int, behavior: Behavior | None, window_s: int, log: list[str]
 ) -> tuple[Limited, State]:
     """``proposed`` after windows and limits at ``now`` (ns); ``window_s`` is the controller's own window down.
-
-    ``normalizeDesiredReplicas``, or ``normalizeDesiredReplicasWithBehaviors`` when there is a ``behavior``.
-    """
+    ``normalizeDesiredReplicas``, or ``normalizeDesiredReplicasWithBehaviors`` when there is a ``behavior``."""
     if behavior is None:
         steady, state = _steady_down(state, proposed, now, window_s)
         able = "ScaleDownStabilized"
@@ -139,9 +137,7 @@ def _steady_down(state: State, proposed: int, now: int, window_s: int) -> tuple[
 
 def _steady(state: State, current: int, proposed: int, now: int, behavior: Behavior, window_s: int) -> tuple[int, State]:
     """``current``, raised to the smallest recommendation of the window up, then lowered to the largest of the window down.
-
-    ``stabilizeRecommendationWithBehaviors``; the windows' edges don't count.
-    """
+    ``stabilizeRecommendationWithBehaviors``; the windows' edges don't count."""
     up_cutoff = now - (behavior.up.window_s or 0) * 10**9
     down_cutoff = now - (window_s if behavior.down.window_s is None else behavior.down.window_s) * 10**9
     up = down = proposed

@@ -115,10 +115,8 @@ def observe(
 
 
 def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> State:
-    """The scale loop's view of one observation per trigger, in their order; None for cpu and memory, which it never asks.
-
-    A trigger in fallback counts as active. Source: ``scaleHandler.getScaledObjectState`` and ``getScalerState``.
-    """
+    """The scale loop's view of one observation per trigger, in their order; None for cpu and memory, which it never asks. A
+    trigger in fallback counts as active. Source: ``scaleHandler.getScaledObjectState`` and ``getScalerState``."""
     if all(isinstance(trigger, Resource) for trigger in scaled.triggers):
         return State(True, False, ("every trigger is cpu or memory: always active",))
     found = {}

@@ -47,10 +47,8 @@ class LagReading(Reading):
 
 
 def of_partition(trigger: Kafka, partition: Partition, previous: int | None) -> PartitionLag:
-    """The lag of one partition whose committed offset was ``previous`` at the previous call, None for no call.
-
-    Raises :class:`ScalerError` for a partition the coordinator can't answer for. Source: ``kafkaScaler.getLagForPartition``.
-    """
+    """The lag of one partition whose committed offset was ``previous`` at the previous call, None for no call. Raises
+    :class:`ScalerError` for a partition the coordinator can't answer for. Source: ``kafkaScaler.getLagForPartition``."""
     if partition.error:
         raise ScalerError(partition.error)
     if partition.committed is None:

@@ -182,10 +182,8 @@ class Window:
         )
 
     def active(self, now: float) -> bool:
-        """Whether there is more than ``activation``, lasting or not, now or within scaleDownStabilization.
-
-        A group that keeps up has lag now and then, and none that lasts. Raises :class:`ScalerError` without a recent sample.
-        """
+        """Whether there is more than ``activation``, lasting or not, now or within scaleDownStabilization. A group that keeps
+        up has lag now and then, and none that lasts. Raises :class:`ScalerError` without a recent sample."""
         self._check(now)
         return self._plain.most(now, self.rule.down_s, self._now()) > self.rule.activation
 

@@ -99,10 +99,8 @@ def quantity(value: float) -> str:
 
 
 def external(index: int, name: str, metric_type: str, target: float) -> dict[str, Any]:
-    """The HPA's metric for the trigger at ``index``.
-
-    Source: ``GenerateMetricNameWithIndex``, ``GetMetricTarget`` and ``GetMetricTargetMili`` in ``pkg/scalers/scaler.go``.
-    """
+    """The HPA's metric for the trigger at ``index``. Source: ``GenerateMetricNameWithIndex``, ``GetMetricTarget`` and
+    ``GetMetricTargetMili`` in ``pkg/scalers/scaler.go``."""
     field = "averageValue" if metric_type == "AverageValue" else "value"
     return {
         "type": "External",
@@ -137,10 +135,8 @@ def printable(field: str, value: object, secrets: Iterable[str] = _SECRET_FIELDS
 
 
 def without_login(url: str) -> str:
-    """``url`` without user, password, query and fragment, any of which may be a secret; one that has none as it is.
-
-    What can't be taken apart is cut before its last "@", so that nothing of a login is left.
-    """
+    """``url`` without user, password, query and fragment, any of which may be a secret; one that has none as it is. What can't
+    be taken apart is cut before its last "@", so that nothing of a login is left."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises ValueError for one that is no number

@@ -155,10 +155,6 @@ def _wall(at: int, zone: tzinfo) -> datetime:
     return (_EPOCH + timedelta(seconds=at)).astimezone(zone)
 
 
-def _clock(wall: datetime) -> int:
-    return wall.hour * 3600 + wall.minute * 60 + wall.second
-
-
 def _offset(at: int, zone: tzinfo) -> int:
     away = _wall(at, zone).utcoffset()
     return int(away.total_seconds()) if away else 0
@@ -178,7 +174,8 @@ def _later(at: int, zone: tzinfo, months: int = 0, days: int = 0) -> int:
     wall = _wall(at, zone)
     month = wall.month - 1 + months
     first = datetime(wall.year + month // 12, month % 12 + 1, 1)
-    return _date(first + timedelta(days=wall.day - 1 + days), _clock(wall), zone)
+    clock = wall.hour * 3600 + wall.minute * 60 + wall.second
+    return _date(first + timedelta(days=wall.day - 1 + days), clock, zone)
 
 
 def _midnight(at: int, zone: tzinfo) -> int:
@@ -214,10 +211,8 @@ class Cron(Unscaled):
 
 
 def parse(trigger: Mapping[str, Any], where: object, place: str) -> Cron:
-    """The trigger at ``place``. Raises :class:`InputError` naming the field. Source: ``cronMetadata.Validate``.
-
-    A time zone that is none, which KEDA finds out at every query, is refused here.
-    """
+    """The trigger at ``place``. Raises :class:`InputError` naming the field. Source: ``cronMetadata.Validate``. A time zone
+    that is none, which KEDA finds out at every query, is refused here."""
     shared = common.read(trigger, where, place, cacheable=False)
     metadata = Metadata.read(trigger, where, place)
     metadata.check(FIELDS)
@@ -227,17 +222,13 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Cron:
     except (KeyError, ValueError, OSError):
         raise metadata.error("timezone", "a time zone such as Europe/Berlin") from None
     for field in ("start", "end"):
-        _schedule(metadata, field)
+        try:
+            parse_schedule(metadata.text(field, _FIVE))
+        except ValueError as error:
+            raise metadata.error(field, f"{_FIVE}; {error}") from None
     if metadata.content["start"] == metadata.content["end"]:
         raise metadata.error("end", f"another time than start, {metadata.content['start']}")
     return Cron(shared, zone, metadata.content["start"], metadata.content["end"], metadata.whole("desiredReplicas", 1))
-
-
-def _schedule(metadata: Metadata, field: str) -> Schedule:
-    try:
-        return parse_schedule(metadata.text(field, _FIVE))
-    except ValueError as error:
-        raise metadata.error(field, f"{_FIVE}; {error}") from None
 
 
 def read(trigger: Cron, now: datetime) -> Reading:
@@ -247,7 +238,7 @@ def read(trigger: Cron, now: datetime) -> Reading:
     an expression never comes due (30 February), such a start leaves the trigger active, and such an end alone inactive.
     """
     local, (starts, ends) = now.astimezone(ZoneInfo(trigger.zone)), due(trigger, now)
-    active = _active(starts, ends)
+    active = starts is None or (ends is not None and ends <= starts)  # in UTC: clocks repeat an hour
     value, zone = trigger.replicas if active else 0, local.tzinfo
     return Reading(
         float(value),
@@ -261,12 +252,6 @@ def due(trigger: Cron, now: datetime) -> tuple[datetime | None, datetime | None]
     local = now.astimezone(ZoneInfo(trigger.zone))
     starts, ends = (parse_schedule(text).after(local) for text in (trigger.start, trigger.end))
     return starts and starts.astimezone(UTC), ends and ends.astimezone(UTC)
-
-
-def _active(starts: datetime | None, ends: datetime | None) -> bool:
-    if ends is None:
-        return starts is None
-    return starts is None or ends <= starts  # in UTC: clocks repeat an hour
 
 
 def _shown(when: datetime | None, zone: tzinfo | None) -> str:

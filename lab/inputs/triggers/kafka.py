@@ -50,10 +50,8 @@ _MOST_PARTITIONS = 1_000_000
 
 @dataclass(frozen=True)
 class Kafka(Unscaled):
-    """Lag of one consumer group in messages: the HPA wants ``lag_threshold`` of it per replica.
-
-    ``partitions`` are the only ones counted, or None for all. Without a topic the group's every topic counts.
-    """
+    """Lag of one consumer group in messages: the HPA wants ``lag_threshold`` of it per replica. ``partitions`` are the only
+    ones counted, or None for all. Without a topic the group's every topic counts."""
 
     common: Common
     servers: Named
@@ -129,19 +127,16 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Kafka:
 
 def _topic(metadata: Metadata, kind: str, topic: Named, flags: Mapping[str, bool]) -> None:
     """Check that there is a topic where one is needed, and not several."""
-    full = metadata.flag("fullMetadata", default=True)
-    if topic.given:
-        if kind == APACHE and "," in topic.literal:
-            raise metadata.error("topic", "one topic: what several add up to is neither run nor simulated")
-        return
-    if kind == APACHE:
+    needed = [field for field in ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions") if flags[field]]
+    if not metadata.flag("fullMetadata", default=True):
+        needed.append('fullMetadata "false"')
+    if kind == APACHE and "," in topic.literal:
+        raise metadata.error("topic", "one topic: what several add up to is neither run nor simulated")
+    if kind == APACHE and not topic.given:
         allowed = "a topic, here or by topicFromEnv: without one apache-kafka counts every topic of the cluster"
         raise metadata.error("topic", allowed)
-    for field in ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"):
-        if flags[field]:
-            raise metadata.error("topic", f"a topic, which {field} needs, here or by topicFromEnv")
-    if not full:
-        raise metadata.error("topic", 'a topic, which fullMetadata "false" needs, here or by topicFromEnv')
+    if needed and not topic.given:
+        raise metadata.error("topic", f"a topic, which {needed[0]} needs, here or by topicFromEnv")
 
 
 def _connection(metadata: Metadata, kind: str, shared: Common) -> None:

@@ -30,10 +30,8 @@ _OTHERS = {"external-push": "external: the lab's scaler answers when it is asked
 
 
 def parse(triggers: object, where: object) -> tuple[Trigger, ...]:
-    """The triggers of a ScaledObject, in their order, which is their index in the metrics' names.
-
-    Raises :class:`InputError` naming the first field that can't be used.
-    """
+    """The triggers of a ScaledObject, in their order, which is their index in the metrics' names. Raises :class:`InputError`
+    naming the first field that can't be used."""
     if not isinstance(triggers, list) or not triggers or not all(isinstance(trigger, dict) for trigger in triggers):
         raise InputError(where, "spec.triggers", triggers, "a list of at least one trigger")
     parsed: list[Trigger] = []

@@ -60,9 +60,7 @@ class Rule:
 @dataclass(frozen=True)
 class Source:
     """What is read: a group's offsets on a topic of the cluster at ``servers``; ``partitions`` are the only ones, None is all.
-
-    ``offset_reset`` says where a group begins that has never committed, ``ages`` whether time or messages are counted.
-    """
+    ``offset_reset`` says where a group begins that has never committed, ``ages`` whether time or messages are counted."""
 
     servers: str
     group: str
@@ -87,9 +85,7 @@ class Settings:
 
 def parse(given: Mapping[str, str], where: object, place: str = "", *, resolved: bool = False) -> Settings:
     """The settings in metadata as KEDA sends it. Raises :class:`InputError` naming ``where`` and the field, after ``place``.
-
-    ``resolved`` says that ``...FromEnv`` fields hold their variables' values; in a manifest they hold the variables' names.
-    """
+    ``resolved`` says that ``...FromEnv`` fields hold their variables' values; in a manifest they hold the variables' names."""
     metadata = Metadata.read({"metadata": dict(given)}, where, place)
     metadata.check(FIELDS)
     names = {field: _name(metadata, field, resolved) for field in _NAMED}
@@ -98,6 +94,8 @@ def parse(given: Mapping[str, str], where: object, place: str = "", *, resolved:
     trigger = kafka.parse({"type": "kafka", "metadata": names | shared}, where, place)
     interval = metadata.number("samplingInterval", SHORTEST_S, LONGEST_INTERVAL_S, 10)
     size = metadata.whole("windowSize", 1, 720, 30)
+    reach_s, within = interval * size, "at most samplingInterval * windowSize"
+    longest_s, spanned = MOST_INTERVALS * interval, f"at most {MOST_INTERVALS} times samplingInterval"
     return Settings(
         Source(
             cluster(names["bootstrapServers"]),
@@ -109,9 +107,9 @@ def parse(given: Mapping[str, str], where: object, place: str = "", *, resolved:
         ),
         Rule(
             target=metadata.number("lagSeconds", SHORTEST_S) if ages else float(trigger.lag_threshold),
-            sustain_s=_sustain(metadata, interval * size),
-            up_s=_stabilization(metadata, "scaleUpStabilization", interval),
-            down_s=_stabilization(metadata, "scaleDownStabilization", interval),
+            sustain_s=_span(metadata, "sustainSeconds", reach_s, f"{within}, {reach_s:g}: older samples are not kept"),
+            up_s=_span(metadata, "scaleUpStabilization", longest_s, f"{spanned}, {longest_s:g}", 0),
+            down_s=_span(metadata, "scaleDownStabilization", longest_s, f"{spanned}, {longest_s:g}", 0),
             interval_s=interval,
             size=size,
             activation=metadata.number("activationLagSeconds", 0, default=0) if ages else float(trigger.activation),
@@ -143,15 +141,22 @@ def _servers(value: str) -> bool:
     return all(server is not None and 0 < int(server[2]) < 65_536 for server in found)
 
 
-def _printable(value: str) -> bool:
-    return value.isprintable() and len(value) <= LONGEST_GROUP
-
-
 _NAMES: dict[str, tuple[Callable[[str], object], str]] = {
     "bootstrapServers": (_servers, "HOST:PORT, with a comma between two"),
-    "consumerGroup": (_printable, f"{LONGEST_GROUP} printable characters at most"),
+    "consumerGroup": (
+        lambda value: value.isprintable() and len(value) <= LONGEST_GROUP,
+        f"{LONGEST_GROUP} printable characters at most",
+    ),
     "topic": (_TOPIC.fullmatch, "a topic's name: up to 249 of A-Z a-z 0-9 . _ -"),
 }
+
+
+def _span(metadata: Metadata, field: str, most: float, allowed: str, default: int | None = None) -> int:
+    """The seconds in ``field``, at most ``most``, which ``allowed`` says in words."""
+    span = metadata.whole(field, 0, LONGEST_S, default)
+    if span > most:
+        raise metadata.error(field, allowed)
+    return span
 
 
 def _in_seconds(metadata: Metadata) -> bool:
@@ -164,19 +169,3 @@ def _in_seconds(metadata: Metadata) -> bool:
         threshold = "lagSeconds" if ages else "lagThreshold"
         raise metadata.error(other, f"nothing beside {threshold}, whose unit is another")
     return ages
-
-
-def _stabilization(metadata: Metadata, field: str, interval: float) -> int:
-    span = metadata.whole(field, 0, LONGEST_S, 0)
-    if span > MOST_INTERVALS * interval:
-        raise metadata.error(field, f"at most {MOST_INTERVALS} times samplingInterval, {MOST_INTERVALS * interval:g}")
-    return span
-
-
-def _sustain(metadata: Metadata, reach_s: float) -> int:
-    sustain = metadata.whole("sustainSeconds", 0, LONGEST_S)
-    if sustain > reach_s:
-        raise metadata.error(
-            "sustainSeconds", f"at most samplingInterval * windowSize, {reach_s:g}: older samples are not kept"
-        )
-    return sustain

@@ -59,10 +59,8 @@ class Prometheus(Unscaled):
 
 
 def parse(trigger: Mapping[str, Any], where: object, place: str) -> Prometheus:
-    """The trigger at ``place``. Raises :class:`InputError` naming the field. Source: ``prometheusMetadata``.
-
-    A threshold KEDA accepts and the HPA refuses (not above 0) is refused here.
-    """
+    """The trigger at ``place``. Raises :class:`InputError` naming the field. Source: ``prometheusMetadata``. A threshold KEDA
+    accepts and the HPA refuses (not above 0) is refused here."""
     shared = common.read(trigger, where, place)
     metadata = Metadata.read(trigger, where, place)
     metadata.check(FIELDS, REFUSALS)

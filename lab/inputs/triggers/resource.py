@@ -25,9 +25,7 @@ _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 @dataclass(frozen=True)
 class Resource(Unscaled):
     """Use of ``resource`` by the pods: ``value`` is percent of what they request (Utilization), or a quantity (AverageValue).
-
-    It never activates: a ScaledObject of nothing else is always active, and can't scale to 0.
-    """
+    It never activates: a ScaledObject of nothing else is always active, and can't scale to 0."""
 
     common: Common
     resource: str
@@ -72,10 +70,8 @@ def _amount(metadata: Metadata, resource: str) -> str:
 
 
 def _bytes(count: int, unit: str) -> str:
-    """``count`` of ``unit`` in the largest unit of its kind, thousands or 1024s, that leaves a whole number.
-
-    Less than 1024 bytes are thousands, whatever they were written in. Source: ``Quantity.CanonicalizeBytes``.
-    """
+    """``count`` of ``unit`` in the largest unit of its kind, thousands or 1024s, that leaves a whole number. Less than 1024
+    bytes are thousands, whatever they were written in. Source: ``Quantity.CanonicalizeBytes``."""
     binary = unit.endswith("i")
     units, base = (_BINARY, 1024) if binary else (_THOUSANDS, 1000)
     value = count * base ** units.index(unit)
