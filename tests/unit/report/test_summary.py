@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,6 +19,7 @@ from lab.report.running_session import RunningSession
 from lab.report.session import BROKEN, INTERRUPTED, NOT_RUN, Case, Conclusion, Head, Row, Section, Session, Validity
 from lab.report.summary import Summary
 from lab.report.tables import Table
+from lab.report.verdict_text import VERDICTS, verdict_table
 from tests.unit.report.sessions import (
     BREACHED,
     CONCLUSION,
@@ -35,7 +37,6 @@ from tests.unit.report.sessions import (
     section,
     session,
 )
-from tests.unit.report.test_tables import Tags, rows
 
 SENTENCES = (
     "The session was interrupted: 4 of 5 experiments and 4 of 5 tests ran.",
@@ -256,6 +257,21 @@ def test_no_yaml_ends_its_own_block(policy: str) -> None:
     assert "\n".join(lines[begun + 1 : closing]) == policy.rstrip()
 
 
+rows = st.builds(
+    Row,
+    objective=st.text(max_size=20),
+    measured=st.none() | st.floats(allow_nan=True),
+    operator=st.sampled_from(["<", "<=", "==", ">=", ">"]),
+    bound=st.floats(-1e12, 1e12),
+    unit=st.text(max_size=5),
+    verdict=st.sampled_from(["held", "breached", "no data", "invalid"]),
+    why=st.text(max_size=20),
+    note=st.text(max_size=20),
+    experiment=st.text(max_size=20),
+    trials=st.lists(st.text(max_size=5), max_size=3),
+)
+
+
 conclusions = st.lists(st.builds(Conclusion, *[st.text(max_size=20)] * 4), min_size=1, max_size=3)
 
 
@@ -271,17 +287,25 @@ def test_no_text_breaks_the_markdown(judged: list[Row], concluded: list[Conclusi
     assert set(re.findall(r"^#+ (.*)", text, flags=re.MULTILINE)) <= known
 
 
-class Links(Tags):
-    """Collects the links too."""
+class Seen(HTMLParser):
+    """Collects the tags that a browser would see, the addresses of links, and the texts of cells."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.tags: list[str] = []
         self.links: list[str] = []
+        self.cells: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        """Note a link's address."""
-        super().handle_starttag(tag, attrs)
+        """Note a tag and a link's address; a cell starts a new text."""
+        self.tags.append(tag)
         self.links += [value for key, value in attrs if tag == "a" and key == "href"]
+        self.cells += [""] if tag == "td" else []
+
+    def handle_data(self, data: str) -> None:
+        """Add to the open cell."""
+        if self.cells and self.tags[-1] == "td":
+            self.cells[-1] += data
 
 
 OWN = "html head meta title style body header nav main section article div h1 h2 h3 p b i em small a pre span ul li dl dt dd"
@@ -291,10 +315,16 @@ OWN += " table caption thead tbody tfoot tr th td details summary"
 @given(st.lists(rows, min_size=1, max_size=4), conclusions, st.text(max_size=9))
 def test_no_text_breaks_the_page(judged: list[Row], concluded: list[Conclusion], name: str) -> None:
     """Only the page's own tags, and each record's link leads to its folder below records/; the others stay on the page."""
-    seen = Links()
+    seen = Seen()
     seen.feed(html(judged, conclusions=concluded, head=Head(commit=name), policy=name, expected=[name]))
     seen.close()
     assert set(seen.tags) <= set(OWN.split())
     links = [link for link in seen.links if not link.startswith("#")]
     assert {unquote(link) for link in links} == {f"records/{trial}/" for row in judged for trial in row.trials}
     assert all(link.count("/") == 2 for link in links)
+    own, table = Seen(), verdict_table(judged)
+    own.feed(table.html)
+    own.close()
+    assert set(own.tags) <= {"style", "table", "thead", "tbody", "tr", "th", "td"}
+    texts = [cell.replace("\r", "\n") for cell in own.cells[VERDICTS.index("quantity") :: len(VERDICTS)]]
+    assert texts == [row.objective.replace("\r", "\n") for row in judged]

@@ -15,6 +15,7 @@ from lab.record import store
 from lab.record.store import Record, lines_to_parquet
 from lab.trial import samples
 from lab.trial.closing import Closing, Part, close
+from lab.trial.record_parts import _concerns
 from tests.unit.measure import whole
 
 
@@ -74,6 +75,27 @@ def test_a_part_that_hangs_is_given_up_and_cancelled(tmp_path):
     assert missing == {"ledger": "not within 0.2 s"}
     assert written.wait(60)
     assert names(tmp_path) == ["two"]
+
+
+def test_records_are_closed_part_by_part_of_all(tmp_path):
+    """So that no side still runs while Spark settles the other's ledger; one that lacks a part costs the other none."""
+    order = []
+
+    def write(name, fails=False):
+        def part(into):
+            order.append(name)
+            if fails:
+                raise LabFault("gone")
+
+        return Part(name[1:], part, 5)
+
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    a = Closing(tmp_path / "a", [write("a1"), write("a2", fails=True), write("a3")], {})
+    b = Closing(tmp_path / "b", [write("b1"), write("b2")], {})
+    close(a, b)
+    assert order == ["a1", "b1", "a2", "b2", "a3"]
+    assert (a.missing, b.missing) == ({"2": "gone"}, {})
 
 
 def test_an_interruption_leaves_what_was_closed_and_names_the_rest(tmp_path):
@@ -189,3 +211,18 @@ def test_half_a_line_is_no_table(tmp_path):
     part = Part("t", lambda into: lines_to_parquet(tmp_path / "lines", into / "t", ["t", "event"]), 5, replaces=("lines",))
     assert "t" in closed(tmp_path, part)
     assert names(tmp_path) == ["lines"]
+
+
+@pytest.mark.parametrize(
+    ("line", "concerns"),
+    [
+        ('"scaled" HPA="trial-plateau-lag-4500-aa-01/keda-hpa-consumer"', True),
+        ('"scaled" HPA="trial-plateau-cpu-bb-01/keda-hpa-consumer"', False),
+        ('"failed" keda-hpa-consumer: no metric for "trial-plateau-cpu-bb-01/consumer"', False),
+        ('"failed to get" keda-hpa-consumer: no metric', True),
+        ('"failed to get" other: no metric', False),
+    ],
+)
+def test_a_line_of_the_controller_is_of_the_side_that_it_names(line, concerns):
+    """The HPAs of a duet may have one name in two namespaces."""
+    assert _concerns(line, "trial-plateau-lag-4500-aa-01", " keda-hpa-consumer:") is concerns

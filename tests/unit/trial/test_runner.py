@@ -10,12 +10,13 @@ from confluent_kafka import KafkaError, KafkaException
 from lab.errors import LabFault, NoData
 from lab.inputs import inputs
 from lab.inputs import scale as scales
+from lab.inputs.duet import sides
 from lab.inputs.events import Context, Grow, Kill, schedule
 from lab.inputs.profile import Profile, Step
 from lab.inputs.workload import Workload
 from lab.kafka.lag import PartitionLag
 from lab.record.store import opened
-from lab.record.trial import Deadlines, Offsets
+from lab.record.trial import Deadlines, Duet, Offsets, Turn
 from lab.trial import phases, runner, traffic_start
 from lab.trial.deadlines import deadlines
 from lab.trial.journal import Journal
@@ -23,6 +24,7 @@ from lab.trial.listen import Reports
 from lab.trial.stage import Stage
 from tests.unit.measure import whole
 
+ALONE = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
 HICCUP = KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
 
@@ -43,7 +45,7 @@ class Broker:
 def stage(broker, folder=None, end_s=20.0):
     """A trial that is at its floor of 4, whose lag ``broker`` knows."""
     made = object.__new__(Stage)
-    made.inputs = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
+    made.inputs = ALONE
     made.deadlines = Deadlines(1, 1, end_s, 1)
     made.journal = Journal(whole.trial(made.inputs, times={"settling": 1.0}, offsets={}, topic_ids=("9Qk",)))
     made.folder, made.lag, made.topics = folder, broker, SimpleNamespace(id=lambda: "7fL")
@@ -103,15 +105,14 @@ class Dying(Stage):
 
 
 @pytest.mark.parametrize(
-    ("error", "ended"),
+    ("chosen", "error", "ended"),
     [
-        (LabFault("kube-apiserver ended with code 137: killed"), "fault: kube-apiserver ended"),
-        (KeyboardInterrupt(), "interrupted"),
+        ([ALONE], LabFault("kube-apiserver ended with code 137: killed"), "fault: kube-apiserver ended"),
+        (sides(ALONE, ALONE), KeyboardInterrupt(), "interrupted"),
     ],
 )
-def test_a_partial_record_is_left_and_the_first_error_raised(error, ended, tmp_path, monkeypatch):
-    """Every part is tried; those that can't be had are named, and the record is sealed."""
-    chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
+def test_partial_records_are_left_and_the_first_error_raised(chosen, error, ended, tmp_path, monkeypatch):
+    """Every part is tried; those that can't be had are named, and the record is sealed. The sides of a duet name each other."""
 
     def spark():
         raise LabFault("Spark did not start: no Java")
@@ -123,17 +124,19 @@ def test_a_partial_record_is_left_and_the_first_error_raised(error, ended, tmp_p
     monkeypatch.setattr("lab.host.machine.describe", lambda: whole.MACHINE)
     monkeypatch.setattr(runner, "drive", drive)
     with pytest.raises(type(error)):
-        runner.run(SimpleNamespace(versions={}), [chosen], tmp_path, spark)
-    record = opened(tmp_path / "records" / chosen.id)
-    assert record.trial.ended.startswith(ended)
-    assert record.end > 0
-    assert record.trial.deadlines == deadlines(chosen)
-    assert set(record.trial.missing) == {"samples", "rest", "ledger"}
-    assert len(record.transitions) == len(record.group_events) == 1
-    assert record.offsets[0] == Offsets(12, 5)
-    assert record.trial.topic_ids == ("9Qk", "7fL")
-    with pytest.raises(NoData, match=r"no reconciliation.json: "):
-        _ = record.reconciliation
+        runner.run(SimpleNamespace(versions={}), chosen, tmp_path, spark, Turn(1, 2, 1, 1))
+    for one, other in zip(chosen, chosen[::-1], strict=True):
+        record = opened(tmp_path / "records" / one.id)
+        assert record.trial.ended.startswith(ended)
+        assert record.end > 0
+        assert (record.trial.deadlines, record.trial.turn) == (deadlines(one), Turn(1, 2, 1, 1))
+        assert record.trial.duet == (Duet(other.id, one is chosen[0]) if one.side else None)
+        assert set(record.trial.missing) == {"samples", "rest", "ledger"}
+        assert len(record.transitions) == len(record.group_events) == 1
+        assert record.offsets[0] == Offsets(12, 5)
+        assert record.trial.topic_ids == ("9Qk", "7fL")
+        with pytest.raises(NoData, match=r"no reconciliation.json: "):
+            _ = record.reconciliation
 
 
 class Told(Reports):

@@ -37,6 +37,17 @@ def test_a_trial_by_itself_is_followed_in_this_thread():
     assert together(lambda _, meet: meet() or threading.current_thread(), sides(1)) == [threading.main_thread()]
 
 
+def test_both_sides_come_to_an_event_before_it_happens(monkeypatch):
+    """Once its phase has begun, and again before the next."""
+    done = []
+    monkeypatch.setattr(phases, "_await", lambda _, phase: done.append(f"await {phase}"))
+    monkeypatch.setattr(phases, "happen", lambda _, phase, event: done.append(event))
+    chosen = SimpleNamespace(schedule=(("spike", "kill"), (None, "step")), until="replayed")
+    stage = SimpleNamespace(inputs=chosen, journal=SimpleNamespace(mark=lambda _: None))
+    assert phases.follow(stage, lambda: done.append("meet")) == "complete"
+    assert done == ["await spike", "meet", "kill", "await None", "meet", "step", "await None"]
+
+
 @pytest.mark.parametrize("waits_in", ["a wait", "a meeting"])
 def test_a_side_that_fails_ends_the_other(waits_in, monkeypatch):
     """What it raised is raised, and the other was told, wherever it was: it waits out no deadline."""
