@@ -14,19 +14,12 @@ from lab.commands import evidence
 from lab.errors import InputError, LabFault
 from lab.record import store
 
+CALM = {"why": "it is calm", "objective": "flips", "measured": 0, "unit": "flips", "operator": "==", "bound": 0.0}
+CALM |= {"kind": "claim", "verdict": "held", "source": "text 1", "repeats": None}
+FAST = CALM | {"why": "it is fast", "measured": None, "verdict": "no data", "repeats": {"n": 3, "held": 2, "low": None}}
 SESSION = {
     "head": {"scale": "quick: time / 30", "runtime": "binary", "machine": "2 cores", "commit": "abc"},
-    "tests": [
-        {
-            "id": "tests/experiments/test_5_flapping.py::test_a",
-            "rows": [
-                {"why": "it is calm", "objective": "flips", "measured": 0, "unit": "flips", "operator": "==", "bound": 0.0}
-                | {"kind": "claim", "verdict": "held", "source": "text 1", "repeats": None},
-                {"why": "it is fast", "objective": "reaction", "measured": None, "unit": "s", "operator": "<", "bound": 90.0}
-                | {"kind": "claim", "verdict": "no data", "source": "text 1", "repeats": {"n": 3, "held": 2, "low": None}},
-            ],
-        }
-    ],
+    "tests": [{"id": "tests/experiments/test_5_flapping.py::test_a", "rows": [CALM, FAST]}],
 }
 
 
@@ -45,9 +38,9 @@ def origin(tmp_path, monkeypatch):
     lock.write(Lock(sessions={}), folder)
     table.write([], folder)
     git(root, "init", "--quiet", "--initial-branch=main")
-    for name, value in {"user.name": "a", "user.email": "a@b.c", "uploadpack.allowFilter": "true"}.items():
+    settings = {"user.name": "a", "user.email": "a@b.c"}
+    for name, value in (settings | dict.fromkeys(("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"), "true")).items():
         git(root, "config", name, value)
-    git(root, "config", "uploadpack.allowAnySHA1InWant", "true")
     git(root, "add", ".")
     git(root, "commit", "--quiet", "--message", "begin")
     return root
@@ -144,15 +137,11 @@ def test_what_can_not_be_done_is_refused_before_anything_changes(archived, sessi
 
 
 @pytest.mark.parametrize("content", ['{"sessions": {"one": {"date": "today"}}}', "[]", '{"sessions": {}, "more": 1}'])
-def test_a_lock_that_can_not_be_used_is_refused_in_one_line(origin, content):
-    """By its file and the field."""
+def test_a_lock_or_a_table_that_can_not_be_used_is_refused_in_one_line(origin, content):
+    """By its file and the field. A column that moved would make a number another's."""
     (origin / FOLDER / "lock.json").write_text(content)
     with pytest.raises(InputError, match=r"lock\.json: "):
         _ = Repository(origin).lock
-
-
-def test_a_table_of_other_columns_is_refused(origin):
-    """A column that moved would make a number another's."""
     (origin / FOLDER / "verdicts.csv").write_text("session,value\none,1\n")
     with pytest.raises(InputError, match="columns"):
         table.read(origin / FOLDER)

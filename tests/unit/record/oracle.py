@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 from lab.record.reconciliation import Range, Reconciliation
 
@@ -53,47 +54,37 @@ def check(partitions: dict[int, Partition]) -> Reconciliation:
     named: dict[str, list[Range]] = {each: [] for each in (*KINDS, "mismatched", "both")}
     totals: Counter[str] = Counter()
     for number, partition in sorted(partitions.items()):
-        crcs = [crc for _, crc in partition.messages]
+        crcs, letters = [crc for _, crc in partition.messages], partition.letters
         depth = Counter(offset for receipt in partition.receipts for offset in range(receipt.first, receipt.last + 1))
-        offsets = range(max([len(crcs), *(offset + 1 for offset in depth)]))
-        totals["processed"] += sum(1 for offset in range(len(crcs)) if depth[offset])
-        totals["buried_again"] += len(partition.letters) - len(set(partition.letters))
-        totals["stray"] += sum(offset >= len(crcs) for offset in partition.letters)
-
-        def both(offset: int, partition: Partition = partition) -> bool:
-            return offset in partition.letters
-
-        for (what, also), run in groupby(offsets, lambda offset: (kind(offset, depth[offset], partition), both(offset))):  # noqa: B023
-            found = list(run)
-            if also and what in ("once", "doubled"):
-                pods = {each.pod for each in partition.receipts if each.covers(found[0], found[-1])}
-                named["both"].append(Range(number, found[0], found[-1], len(found), tuple(sorted(pods))))
-                totals["both"] += len(found)
-            if what in named:
-                reach = 1 if what in ("lost", "unseen", "dead") else 0
-                pods = {each.pod for each in partition.receipts if each.covers(found[0] - reach, found[-1] + reach)}
-                count = sum(depth[offset] - 1 for offset in found) if what == "doubled" else len(found)
-                named[what].append(Range(number, found[0], found[-1], count, tuple(sorted(pods))))
-                totals[what] += count
-        for each in sorted(partition.receipts, key=lambda each: (each.first, each.last, each.pod)):
-            wrong_sum = each.last < len(crcs) and each.checksum != sum(crcs[each.first : each.last + 1])
-            if each.count != each.last - each.first + 1 or wrong_sum:
-                named["mismatched"].append(Range(number, each.first, each.last, each.count, (each.pod,)))
+        what = [
+            (kind(offset, depth[offset], partition), offset in letters)
+            for offset in range(max([len(crcs), *(offset + 1 for offset in depth)]))
+        ]
+        totals["processed"] += sum(depth[offset] > 0 for offset in range(len(crcs)))
+        totals["buried_again"] += len(letters) - len(set(letters))
+        totals["stray_letters"] += sum(offset >= len(crcs) for offset in letters)
+        for (name, dead), run in groupby(range(len(what)), what.__getitem__):
+            first, *_, last = [*(found := list(run)), found[-1]]
+            copies = sum(depth[offset] - 1 for offset in found) if name == "doubled" else len(found)
+            told = [(name, copies)] if name in KINDS else []
+            told += [("both", len(found))] if dead and name in ("once", "doubled") else []
+            for each, count in told:
+                reach = 1 if each in ("lost", "unseen", "dead") else 0
+                pods = {receipt.pod for receipt in partition.receipts if receipt.covers(first - reach, last + reach)}
+                named[each].append(Range(number, first, last, count, tuple(sorted(pods))))
+                totals[f"{each}_messages"] += count
+        for receipt in sorted(partition.receipts, key=lambda each: (each.first, each.last, each.pod)):
+            wrong_sum = receipt.last < len(crcs) and receipt.checksum != sum(crcs[receipt.first : receipt.last + 1])
+            if receipt.count != receipt.last - receipt.first + 1 or wrong_sum:
+                named["mismatched"].append(Range(number, receipt.first, receipt.last, receipt.count, (receipt.pod,)))
     seqs = [seq for partition in partitions.values() for seq, _ in partition.messages]
+    counts = ("processed", "buried_again", "stray_letters", *(f"{each}_messages" for each in (*KINDS, "both")))
+    found_in_all: dict[str, Any] = {name: totals[name] for name in counts} | {name: tuple(each) for name, each in named.items()}
     return Reconciliation(
         produced=len(seqs),
-        processed=totals["processed"],
         receipts=sum(len(partition.receipts) for partition in partitions.values()),
         holes=0,
         resent=len(seqs) - len(set(seqs)),
-        lost_messages=totals["lost"],
-        unseen_messages=totals["unseen"],
-        doubled_messages=totals["doubled"],
-        phantom_messages=totals["phantom"],
         mismatched_receipts=len(named["mismatched"]),
-        dead_messages=totals["dead"],
-        both_messages=totals["both"],
-        buried_again=totals["buried_again"],
-        stray_letters=totals["stray"],
-        **{each: tuple(ranges) for each, ranges in named.items()},
+        **found_in_all,
     )

@@ -1,6 +1,5 @@
 """A session only adds records: an attempt at a trial that has one gets a folder of its own, and none is touched."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -67,13 +66,8 @@ def test_trials_that_a_session_did_not_ask_for_are_counted(tmp_path):
 
 def test_a_session_has_the_median_of_its_trials_speeds(tmp_path):
     """A record of before has none, and does not count."""
-    kept = [Record(folder) for _ in range(4) for folder in attempt(tmp_path, A)]
-    for record, speed in zip(kept, (None, 300_000, 200_000, 310_000), strict=True):
-        file = record.folder / "trial.json"
-        content = json.loads(file.read_text())
-        content["machine"]["speed"] = speed
-        file.write_text(json.dumps(content))
-    kept = [Record(record.folder) for record in kept]
+    machines = [replace(made.MACHINE, speed=speed) for speed in (None, 300_000, 200_000, 310_000)]
+    kept = [Record(folder) for machine in machines for folder in attempt(tmp_path, A, machine=machine)]
     session = RunningSession(records=kept, asked={A}).session(tmp_path)
     assert session.speed == 300_000
     assert session.head.machine.endswith("speed 300 (200 to 310) thousand events/s")

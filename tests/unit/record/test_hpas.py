@@ -43,35 +43,21 @@ def test_what_has_lasted_of_a_lag_is_known_to_a_thousandth_a_replica(total, exis
     assert max(told) - min(told) < existing
 
 
-def test_a_metric_that_failed_is_told_as_none():
-    """No value in the status is no value seen, and not a 0."""
-    spec = hpa.HpaSpec(1, 48, (hpa.Metric("External", "s0-persistent-lag-events", "AverageValue", 150_000),), None)
-    assert [one.observed for one in hpas._seen(spec, None, [4])] == [(None,)]
-
-
-@pytest.mark.parametrize("number", [-(2**63), 2**63 - 1])
+@pytest.mark.parametrize("number", [None, -(2**63), 2**63 - 1])
 def test_an_average_over_no_replica_tells_nothing(number):
-    """The controller divides by 0 and writes the least int64, or the greatest: the value is not known, and no metric failed."""
-    status = Status(1.0, 0, None, (Current(EXTERNAL, "s0-kafka-events", Fraction(number, 1000)),), (), {})
+    """The controller divides by 0 and writes the least int64, or the greatest: the value is not known, and no metric failed.
+
+    Without a status, the metric failed: no value seen, and not a 0.
+    """
+    status = number and Status(1.0, 0, None, (Current(EXTERNAL, "s0-kafka-events", Fraction(number, 1000)),), (), {})
     spec = hpa.HpaSpec(0, 6, (hpa.Metric("External", "s0-kafka-events", "AverageValue", 150_000),), None)
-    assert [(one.existing, one.observed) for one in hpas._seen(spec, status, [0, 1])] == [(0, None)]
+    told = [(one.existing, one.observed) for one in hpas._seen(spec, status, [0, 1])]
+    assert told == ([(0, None)] if status else [(0, (None,)), (1, (None,))])
 
 
-HPA = {
-    "apiVersion": "autoscaling/v2",
-    "kind": "HorizontalPodAutoscaler",
-    "metadata": {"generation": 1},
-    "spec": {
-        "minReplicas": 4,
-        "maxReplicas": 24,
-        "metrics": [
-            {
-                "type": "External",
-                "external": {"metric": {"name": "s0-kafka-events"}, "target": {"type": "AverageValue", "averageValue": "75"}},
-            }
-        ],
-    },
-}
+TARGET = {"metric": {"name": "s0-kafka-events"}, "target": {"type": "AverageValue", "averageValue": "75"}}
+SPEC = {"minReplicas": 4, "maxReplicas": 24, "metrics": [{"type": "External", "external": TARGET}]}
+HPA = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": SPEC}
 
 
 def watched(t, messages, spec=1):
@@ -95,21 +81,13 @@ def logged(at, after, wrote=True):
         ([(0.01, 700), (1.6, 710), (1.6, 720), (1.6, 730)], (True,) * 4, [700, 710, 720, 730]),
         ([(0.01, 700), (1.21, 710), (1.51, 730)], (True, True, False, True), [700, 710, 710, 730]),
         ([(0.01, 700), (4.0, 710)], (True, True, False, False), [700, None, 700, 700]),
+        ([(0.01, 700), (0.7, 700, 2), (1.21, 710), (1.22, 720)], (True,) * 3, [700, 710, 720]),
     ],
-    ids=["in time", "one late", "all late", "late, then unchanged", "later than any watch is"],
+    ids=["in time", "one late", "all late", "late, then unchanged", "later than any watch is", "KEDA wrote the spec alone"],
 )
 def test_a_status_that_the_watch_brings_late_is_of_the_sync_that_wrote_it(statuses, wrote, expected):
     """A machine that stalled for 0.6 s brought two statuses at once: the first one was taken for what no sync had seen."""
     deployment = [Watched(0.0, "consumer", "ADDED", {"status": {"replicas": 10}})]
     lines = [logged(0.5 * place, 0.5 * place + 0.5, one) for place, one in enumerate(wrote)]
-    syncs = hpas.syncs(lines, [watched(t, messages) for t, messages in statuses], deployment)
-    seen_by_each = [messages and ((messages * 1000,),) for messages in expected]
-    assert [sync.seen[0].observed for sync in syncs] == seen_by_each
-
-
-def test_a_write_of_the_spec_alone_is_no_status_of_a_sync():
-    """KEDA writes the HPA as well."""
-    deployment = [Watched(0.0, "consumer", "ADDED", {"status": {"replicas": 10}})]
-    statuses = [watched(0.01, 700), watched(0.7, 700, spec=2), watched(1.21, 710), watched(1.22, 720)]
-    syncs = hpas.syncs([logged(0.0, 0.5), logged(0.5, 1.0), logged(1.0, 1.5)], statuses, deployment)
-    assert [sync.seen[0].observed for sync in syncs] == [((700_000,),), ((710_000,),), ((720_000,),)]
+    syncs = hpas.syncs(lines, [watched(*one) for one in statuses], deployment)
+    assert [sync.seen[0].observed for sync in syncs] == [messages and ((messages * 1000,),) for messages in expected]

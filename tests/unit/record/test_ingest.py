@@ -134,14 +134,6 @@ session.stop()
 """
 
 
-def gone(process: psutil.Process) -> bool:
-    """Whether ``process`` has ended, also where no one has asked for its exit code yet."""
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
 def test_a_killed_settlement_goes_on(
     session: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +150,7 @@ def test_a_killed_settlement_goes_on(
         killed.kill()
         killed.wait()
     # Its JVM ends by itself when it sees that. Until then it may write one more batch, beside the settlement that goes on.
-    until(lambda: all(map(gone, jvm)), 300, "its JVM is gone")
+    assert not psutil.wait_procs(jvm, timeout=300)[1]
     events = ledger / "events"
     done = {Path(name).name for name in read(session, ledger, "events").inputFiles()}
     first = {file.name: file.stat().st_ino for file in events.glob("*.parquet") if file.name in done}

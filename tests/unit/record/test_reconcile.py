@@ -39,39 +39,22 @@ def partitions(draw: st.DrawFn) -> Partition:
     ranges += draw(st.lists(anything, max_size=draw(st.sampled_from((0, 0, 0, 3)))))
     off = st.sampled_from((0, 0, 0, 0, 0, 0, 1, -1))
     letters = draw(st.lists(st.integers(0, size + 2), max_size=draw(st.sampled_from((0, 0, 4)))))
-    return Partition(
-        messages,
-        [
-            Receipt(
-                draw(st.sampled_from(PODS)),
-                first,
-                last,
-                last - first + 1 + draw(off),
-                sum(crc for _, crc in messages[first : last + 1]) + draw(off),
-            )
-            for first, last in ranges
-        ],
-        letters,
-    )
+    receipts = []
+    for first, last in ranges:
+        pod, wrong_count, wrong_sum = draw(st.sampled_from(PODS)), draw(off), draw(off)
+        crcs = [crc for _, crc in messages[first : last + 1]]
+        receipts.append(Receipt(pod, first, last, last - first + 1 + wrong_count, sum(crcs) + wrong_sum))
+    return Partition(messages, receipts, letters)
 
 
 def tables(cases: dict[int, Partition]) -> tuple[Rows, Rows, Rows]:
     """The events, receipts and dead letters of ``cases``."""
-    events = [
-        (number, offset, 7, seq, 0, crc)
-        for number, case in cases.items()
-        for offset, (seq, crc) in reversed(list(enumerate(case.messages)))
-    ]
-    receipts = [
-        (each.pod, number, each.first, each.last, each.count, each.checksum, 1.0, 2.0)
-        for number, case in cases.items()
-        for each in case.receipts
-    ]
-    letters = [
-        (number, offset, "events", 4, "x", 1.0, 2.0, 0, 0, 0, 0, at)
-        for number, case in cases.items()
-        for at, offset in enumerate(case.letters)
-    ]
+    events, receipts, letters = [], [], []
+    for number, case in cases.items():
+        logged = reversed(list(enumerate(case.messages)))
+        events += [(number, offset, 7, seq, 0, crc) for offset, (seq, crc) in logged]
+        receipts += [(one.pod, number, one.first, one.last, one.count, one.checksum, 1.0, 2.0) for one in case.receipts]
+        letters += [(number, offset, "events", 4, "x", 1.0, 2.0, 0, 0, 0, 0, at) for at, offset in enumerate(case.letters)]
     return events, receipts, letters
 
 

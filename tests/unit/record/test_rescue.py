@@ -32,15 +32,8 @@ def no_spark() -> SparkSession:
 def running(folder: Path) -> Path:
     """A record that this process writes: its trial was driven from 20 s on, and is known until 31.5 s."""
     folder.mkdir(parents=True)
-    known = whole.trial(
-        whole.inputs(),
-        begun=10.0,
-        ended="running",
-        times={"settling": 11.0, "driving": 20.0},
-        offsets={0: Offsets(30, 25)},
-        finished=None,
-    )
-    known.write(folder)
+    times, lag = {"settling": 11.0, "driving": 20.0}, {0: Offsets(30, 25)}
+    whole.trial(whole.inputs(), begun=10.0, ended="running", times=times, offsets=lag, finished=None).write(folder)
     claim(folder)
     event = {"t": 30.0, "kind": "Pod", "name": "a", "event": "ADDED", "object": {"metadata": {"name": "a"}}}
     (folder / "transitions.jsonl").write_text(json.dumps(event) + '\n{"t": 32.0, "kind": "Po')

@@ -100,13 +100,8 @@ def test_labels_of_a_partitions_lag_are_parsed_once(tmp_path):
 
 def test_owners_are_those_of_the_moment(tmp_path):
     """By each pod's own handovers, whatever the table's order."""
-    rows = [
-        assigned(1, "a", 0, 1),
-        assigned(3, "b", 1),
-        given_up(2, "a", 1),
-        given_up(4, "b", 1, event="lost"),
-        given_up(5, "a"),
-    ]
+    rows = [assigned(1, "a", 0, 1), assigned(3, "b", 1), given_up(2, "a", 1), given_up(4, "b", 1, event="lost")]
+    rows.append(given_up(5, "a"))
     made = record(tmp_path, group_events=rows)
     assert [change.t for change in made.handovers] == [1, 2, 3, 4]
     assert made.owners(0) == {}
@@ -128,18 +123,8 @@ def test_phases_are_the_profiles_from_when_the_producer_began(tmp_path):
             ask()
 
 
-@pytest.mark.parametrize(
-    ("policy", "bounds"),
-    [
-        (whole.scaled(250, minReplicaCount=3), (3, 100, 250)),
-        (whole.hpa(2, 5), (2, 5, None)),
-        (whole.decreed(4, 2, 6), (2, 6, None)),
-    ],
-)
-def test_bounds_are_those_of_the_typed_policy(tmp_path, policy, bounds):
-    """Whatever kind it is of; where lag is no signal there is no threshold, and a measure that needs one has no data."""
-    made = built.record(tmp_path, inputs={"policy": policy})
-    assert (made.policy.min_replicas, made.policy.max_replicas, made.policy.lag_threshold) == bounds
-    if bounds[2] is None:
-        with pytest.raises(NoData, match="no lagThreshold"):
-            _ = made.lag_threshold
+def test_a_policy_on_another_signal_has_no_threshold_of_lag(tmp_path):
+    """A measure that needs one has no data."""
+    assert built.record(tmp_path / "lag", inputs={"policy": whole.scaled(250)}).lag_threshold == 250
+    with pytest.raises(NoData, match="no lagThreshold"):
+        _ = built.record(tmp_path / "cpu", inputs={"policy": whole.hpa(2, 5)}).lag_threshold

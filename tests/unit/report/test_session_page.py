@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, unquote
 
 import pytest
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.services, browser.needed]
 
 DUET = "tests/test_2_duet.py::test_it"
+WHITE, DARK = "rgb(255, 255, 255)", "rgb(21, 24, 27)"
 NOTE = "Experiment {}: is CPU a signal?\n\nHypothesis. It is not.\n\nMethod. Two trials.\n\nAsserted. The lag grows."
 
 
@@ -96,16 +97,12 @@ def test_the_first_screen_holds_the_verdict(seen: browser.View) -> None:
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= browser.WIDTH
 
 
-def test_every_image_is_displayed_and_has_its_text(seen: browser.View) -> None:
-    """A chart for each test that has one, with what is seen in it in words."""
+def test_it_asks_for_nothing_and_complains_of_nothing(seen: browser.View) -> None:
+    """It is one file: no request leaves, and the console is empty. Each chart is there, with what is seen in it."""
+    assert (seen.requests, seen.complaints) == ([], [])
     images = seen.all("img", "[one.complete && one.naturalWidth > 0, one.alt]")
     assert len(images) == 3
     assert all(displayed and "peak lag" in alt and "replicas" in alt for displayed, alt in images)
-
-
-def test_it_asks_for_nothing_and_complains_of_nothing(seen: browser.View) -> None:
-    """It is one file: no request leaves, and the console is empty."""
-    assert (seen.requests, seen.complaints) == ([], [])
 
 
 def test_every_link_leads_somewhere_and_the_keyboard_reaches_it(seen: browser.View, results: Path) -> None:
@@ -125,16 +122,16 @@ def test_repeats_and_duets_show_their_interval_and_number(seen: browser.View) ->
     assert f"12.5 messages (wanted > 0 messages; {sure})" in seen.text
 
 
-@pytest.mark.parametrize(
-    ("scheme", "media", "ground"),
-    [("light", "screen", "rgb(255, 255, 255)"), ("dark", "screen", "rgb(21, 24, 27)"), ("dark", "print", "rgb(255, 255, 255)")],
-)
+GROUNDS = [("light", "screen", WHITE), ("dark", "screen", DARK), ("dark", "print", WHITE)]
+
+
+@pytest.mark.parametrize(("scheme", "media", "ground"), GROUNDS)
 def test_it_is_dark_where_the_reader_is_and_light_on_paper(
-    chromium: Browser, results: Path, scheme: str, media: str, ground: str
+    chromium: Browser, results: Path, scheme: str, media: Literal["print", "screen"], ground: str
 ) -> None:
     """What is printed has no dark ground in any scheme."""
     page = browser.look(chromium, results / session_page.PAGE, color_scheme=scheme).page
-    page.emulate_media(media="print" if media == "print" else "screen")
+    page.emulate_media(media=media)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
 
 

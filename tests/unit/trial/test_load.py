@@ -12,19 +12,24 @@ from lab.trial import load
 from lab.trial.load import Sampler
 
 
-def readings(count, seen):
-    """A function that reads a machine whose numbers grow by 1 s, and sets ``seen`` at the reading of that ``count``."""
-    taken = []
+def sampled(own, count, processes, into):
+    """The number of readings, when a sampler has taken ``count`` of a machine whose numbers grow by 1 s, and has written.
+
+    ``processes`` gives those that are there at a reading, by its number.
+    """
+    seen, taken = threading.Event(), []
 
     def read():
         taken.append(1)
-        n = float(len(taken))
-        if len(taken) == count:
+        n = len(taken)
+        if n == count:
             seen.set()
-        processes = {(os.getpid(), 1): Process(0, n / 2, 0), (7, 7): Process(0, 9 * n, 0)}
-        return Reading(n, n / 10, {"cpu": n / 4, "io": 0.0}, processes)
+        return Reading(n, n / 10, {"cpu": n / 4, "io": 0.0}, processes(n))
 
-    return read
+    sampler = Sampler(own=own, every_s=0.001, read=read)
+    assert seen.wait(10)
+    sampler.write(into)
+    return len(taken)
 
 
 @pytest.mark.parametrize(("own", "ours", "theirs"), [((), 0.5, 9), ((7,), 9.5, 0), (None, None, None)])
@@ -33,10 +38,7 @@ def test_the_table(own, ours, theirs, tmp_path):
 
     Where the own processes can't be seen, both are missing, as is an absent pressure.
     """
-    seen = threading.Event()
-    sampler = Sampler(own=own, every_s=0.001, read=readings(3, seen))
-    assert seen.wait(10)
-    sampler.write(tmp_path)
+    sampled(own, 3, lambda n: {(os.getpid(), 1): Process(0, n / 2, 0), (7, 7): Process(0, 9 * n, 0)}, tmp_path)
     table = pd.read_parquet(tmp_path / load.FILE)
     grown = table.iloc[-1] - table.iloc[0]
     assert list(table.columns) == load.COLUMNS
@@ -60,19 +62,13 @@ def test_a_load_that_cannot_be_read_is_named(tmp_path):
 
 def test_the_memory_and_cpu_of_the_trials_own_processes_are_kept_by_what_they_are(tmp_path, monkeypatch):
     """Two pods of one program are one row; a process that is not the trial's is in none."""
-    seen, taken = threading.Event(), []
     monkeypatch.setattr("lab.host.load.command", lambda pid: {8: ["kube-apiserver"]}.get(pid, ["python", "-m", "lab.x"]))
 
-    def read():
-        taken.append(1)
-        if len(taken) == 12:
-            seen.set()
-        own = {(os.getpid(), 1): Process(0, 1, 0, 100), (7, 1): Process(os.getpid(), 1, 0, 10 * len(taken))}
-        return Reading(1, 0, {}, own | {(8, 1): Process(os.getpid(), 1, 0, 5), (9, 9): Process(1, 1, 0, 10**9)})
+    def processes(n):
+        own = {(os.getpid(), 1): Process(0, 1, 0, 100), (7, 1): Process(os.getpid(), 1, 0, 10 * n)}
+        return own | {(8, 1): Process(os.getpid(), 1, 0, 5), (9, 9): Process(1, 1, 0, 10**9)}
 
-    sampler = Sampler(own=(), every_s=0.001, read=read)
-    assert seen.wait(10)
-    sampler.write(tmp_path)
+    taken = sampled((), 12, processes, tmp_path)
     table = pd.read_parquet(tmp_path / load.MEMORY_FILE)
     assert list(table.columns) == load.MEMORY
     first = table[table["t"] == table["t"].min()].set_index("process")
@@ -80,4 +76,4 @@ def test_the_memory_and_cpu_of_the_trials_own_processes_are_kept_by_what_they_ar
         "kube-apiserver": {"count": 1, "rss_bytes": 5, "cpu_s": 1},
         "lab.x": {"count": 2, "rss_bytes": 110, "cpu_s": 2},
     }
-    assert len(table) < len(taken)
+    assert len(table) < taken

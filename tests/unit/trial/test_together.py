@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -51,26 +52,20 @@ def test_both_sides_come_to_an_event_before_it_happens(monkeypatch):
 @pytest.mark.parametrize("waits_in", ["a wait", "a meeting"])
 def test_a_side_that_fails_ends_the_other(waits_in, monkeypatch):
     """What it raised is raised, and the other was told, wherever it was: it waits out no deadline."""
-    monkeypatch.setattr(phases, "MEET_S", 15)
-    pair, began = sides(), time.monotonic()
-    ended = []
+    monkeypatch.setattr(phases, "MEET_S", 60)
+    pair, ended = sides(), []
 
     def follow(stage, meet):
         if stage.name == "a":
             raise LabFault("etcd died")
-        try:
+        with suppress(LabFault):
             if waits_in == "a meeting":
                 meet()
-            assert stage.stop.wait(15)
-            raise LabFault("the other side could not go on")
-        finally:
-            ended.append(stage.name)
+        ended.append(stage.stop.wait(60))
 
     with pytest.raises(LabFault, match="etcd died"):
         together(follow, pair)
-    assert ended == ["b"]
-    assert time.monotonic() - began < 10
-    assert all(stage.stop.is_set() for stage in pair)
+    assert ended == [True]
 
 
 def test_a_side_that_never_comes_to_its_event_is_a_fault(monkeypatch):
@@ -87,27 +82,18 @@ def test_a_side_that_never_comes_to_its_event_is_a_fault(monkeypatch):
 
 
 def test_an_interruption_ends_both(monkeypatch):
-    """Ctrl-C reaches the thread that waits for them."""
-    pair = sides()
-    ended = []
-
-    def follow(stage, meet):
-        assert stage.stop.wait(5)
-        ended.append(stage.name)
+    """Ctrl-C reaches the thread that waits for them, once."""
+    pair, ended, pressed = sides(), [], [KeyboardInterrupt()]
 
     class Interrupted(threading.Thread):
         """A thread whose first join is interrupted."""
 
-        pressed = False
-
         def join(self, timeout=None):
-            """Press Ctrl-C once."""
-            if not Interrupted.pressed:
-                Interrupted.pressed = True
-                raise KeyboardInterrupt
+            if pressed:
+                raise pressed.pop()
             super().join(timeout)
 
     monkeypatch.setattr(threading, "Thread", Interrupted)
     with pytest.raises(KeyboardInterrupt):
-        together(follow, pair)
-    assert sorted(ended) == ["a", "b"]
+        together(lambda stage, _: ended.append(stage.stop.wait(60)), pair)
+    assert ended == [True, True]

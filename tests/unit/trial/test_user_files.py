@@ -83,11 +83,11 @@ def test_other_partitions_reach_the_topic_and_the_identity(tmp_path):
         read(UserFiles(ORDERS, PEAK, few))
 
 
-@pytest.mark.parametrize(("text", "drain"), [("drain: on", "on"), ("drain: off", "off"), ('drain: "off"', "off")])
-def test_an_unquoted_on_is_on(tmp_path, text, drain):
+def test_an_unquoted_on_is_on(tmp_path):
     """To YAML it is true."""
-    chosen, partitions = workload.load(written(tmp_path, "w.yaml", f"kind: Workload\n{text}\nprocess_ms: 6\n"))
-    assert (chosen.drain, chosen.process_ms, partitions) == (drain, "6", 24)
+    for text, drain in (("on", "on"), ("off", "off"), ('"off"', "off")):
+        chosen, partitions = workload.load(written(tmp_path, "w.yaml", f"kind: Workload\ndrain: {text}\nprocess_ms: 6\n"))
+        assert (chosen.drain, chosen.process_ms, partitions) == (drain, "6", 24)
 
 
 def test_what_will_run_is_told():
@@ -103,20 +103,16 @@ def test_what_will_run_is_told():
     assert user_files.replacement_note(read(UserFiles())) == ""
 
 
-@pytest.mark.parametrize(
-    ("profile", "line"),
-    [
-        ("kind: steady\nrate: 10\nduration: 600\n", "the profile never leaves its phase baseline: reaction and drain"),
-        (
-            "kind: steps\nduration: 600\nsteps: [{at: 0, rate: 1, phase: baseline}, {at: 60, rate: 9, phase: peak}]\n",
-            "the profile ends in phase peak, not in drain or lull: the drain will be no data",
-        ),
-    ],
-)
-def test_what_a_profile_can_not_show_is_told_beforehand(tmp_path, profile, line):
+def test_what_a_profile_can_not_show_is_told_beforehand(tmp_path):
     """No data is not a pass, and no one should wait for it."""
-    told = user_files.header_lines(read(UserFiles(profile=written(tmp_path, "p.yaml", profile))))
-    assert any(one.startswith(line) for one in told)
+    steps = "kind: steps\nduration: 600\nsteps: [{at: 0, rate: 1, phase: baseline}, {at: 60, rate: 9, phase: peak}]\n"
+    profiles = {
+        "kind: steady\nrate: 10\nduration: 600\n": "the profile never leaves its phase baseline: reaction and drain",
+        steps: "the profile ends in phase peak, not in drain or lull: the drain will be no data",
+    }
+    for profile, line in profiles.items():
+        told = user_files.header_lines(read(UserFiles(profile=written(tmp_path, "p.yaml", profile))))
+        assert any(one.startswith(line) for one in told)
 
 
 @pytest.mark.parametrize(
