@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from lab import typed, wholefile
 from lab.errors import InputError
@@ -47,12 +47,9 @@ class Lock(BaseModel, extra="forbid", frozen=True):
 def read(folder: Path) -> Lock:
     """The lock in ``folder``. Raises :class:`InputError` without one, and for the first field that can't be used."""
     file = folder / LOCK
-    try:
-        return Lock.model_validate_json(file.read_text())
-    except FileNotFoundError:
-        raise InputError(file, "file", "none", "the lock of the archive, as a clone of the lab's repository has it") from None
-    except ValidationError as refused:
-        raise typed.error(refused, file) from None
+    if not file.is_file():
+        raise InputError(file, "file", "none", "the lock of the archive, as a clone of the lab's repository has it")
+    return typed.read_file(Lock, file)
 
 
 def write(lock: Lock, folder: Path) -> None:

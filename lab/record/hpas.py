@@ -107,7 +107,7 @@ def _current(metric: dict[str, Any], kind: str) -> Current:
 
 
 _MESSAGES = re.compile(r"s\d+-kafka-")  # the names of metrics that KEDA's kafka trigger makes: whole messages
-NO_AVERAGE = Fraction(hpa_spec.MAX_INT64, 1000)
+NO_AVERAGE = Fraction(hpa_spec.MAX_INT64, 1000)  # over 0 replicas it is what no int64 can hold, which on amd64 is the least
 CROSSING_S = 2.0  # on a loaded machine a watch event arrives so much later than what it tells of was read
 
 
@@ -172,19 +172,16 @@ class _History:
 
 def _seen(spec: HpaSpec, status: Status | None, counts: Iterable[int]) -> tuple[Seen, ...]:
     """What a status may tell was seen: for each of ``counts`` replicas that its average is possible with (one in 1000 / R)."""
+    averages = [one.average for one in status.metrics if one.average is not None] if status else []
+    over_none = any(abs(average) >= NO_AVERAGE for average in averages)
+    unknown = over_none or any(metric.source != "External" or metric.target != "AverageValue" for metric in spec.metrics)
     choices = []
     for existing in counts:
-        if any(metric.source != "External" or metric.target != "AverageValue" for metric in spec.metrics) or _over_none(status):
+        if unknown:
             return (Seen(existing, None),)
         totals = [_totals(status, metric.name, existing) for metric in spec.metrics]
         choices += [Seen(existing, observed) for observed in itertools.product(*totals)]
     return tuple(choices)
-
-
-def _over_none(status: Status | None) -> bool:
-    """Whether ``status`` has an average over 0 replicas: an int64 of what no int64 can hold, which on amd64 is the least."""
-    averages = (one.average for one in status.metrics) if status else ()
-    return any(average is not None and abs(average) >= NO_AVERAGE for average in averages)
 
 
 def _totals(status: Status | None, name: str, existing: int) -> list[tuple[int, ...] | None]:

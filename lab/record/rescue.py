@@ -51,23 +51,18 @@ def release(folder: Path) -> None:
 
 
 def rescue_all(folder: Path, spark: Callable[[], SparkSession]) -> None:
-    """:func:`rescue` the record in ``folder``, or each record under it."""
-    for one in [folder] if (folder / FILE).exists() else store.stored(folder).values():
-        rescue(one, spark)
-
-
-def rescue(folder: Path, spark: Callable[[], SparkSession]) -> None:
-    """Seal the record in ``folder`` if its session was killed, and settle its ledger where that needs no broker but ``spark``.
+    """Seal the record in ``folder``, or each under it, whose session was killed; settle its ledger if that needs no broker.
 
     Raises :class:`InputError` for a bad trial.json, :class:`LabFault` for a ledger that can't be settled: the rest is sealed.
     """
-    if _written(folder):
-        return
-    if Record(folder).trial.files is None and (folder / OWNER).exists():
-        _seal(folder)
-    if _settleable(folder):
-        _settle(folder, spark)
-    release(folder)
+    for one in [folder] if (folder / FILE).exists() else store.stored(folder).values():
+        if _written(one):
+            continue
+        if Record(one).trial.files is None and (one / OWNER).exists():
+            _seal(one)
+        if _settleable(one):
+            _settle(one, spark)
+        release(one)
 
 
 def _written(folder: Path) -> bool:

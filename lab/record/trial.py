@@ -133,12 +133,11 @@ class Trial(Strict):
     ``steps`` and ``faults`` are the decreed steps and the kills among them. ``missing`` has the reason for each part of the
     record that could not be closed. ``files`` has the SHA-256 of each file; it is None in a record that was never closed.
     ``topic_ids`` has the id of the trial's topic, or the ids of its topics with commas, when it was made and when the trial was
-    over; none where they were not read.
-    ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag. ``ledger_s`` is how long settling
-    the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` and ``policy_lags`` have
-    each time and each lag of the policy as it was written and as it was applied.
-    ``turn`` is its place in the order of the session. ``duet`` names the other side of a duet, None
-    of a trial by itself. ``anchor`` is where on the wall clock its profile began, None where the policy has no time of day.
+    over; none where they were not read. ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag.
+    ``ledger_s`` is how long settling the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` and
+    ``policy_lags`` have each time and each lag of the policy as written and as applied. ``turn`` is its place in the order of
+    the session. ``duet`` names the other side, None of a trial by itself. ``anchor`` is where on the wall clock its profile
+    began, None where the policy has no time of day.
     """
 
     id: str

@@ -140,22 +140,17 @@ def closed(page: str) -> str:
     The application of a page in one file is moved behind its data: on a busy machine it would find none, and fail for good.
     ``LabFault`` if the page would still name another host's script, style, image or frame.
     """
-    page = _data_first(ANALYTICS.sub("", page))
+    page = ANALYTICS.sub("", page)
+    if application := APPLICATION.search(page):  # a page of several files fetches its data
+        rest = page[: application.start()] + page[application.end() :]
+        end = rest.rfind("</body>")
+        page = rest[:end] + application.group() + rest[end:]
     head = re.search(r"<head[^>]*>", page)
     found = FETCHED.search(page)
     if head is None or found is not None or "googletagmanager" in page:
         what = "it has no <head>" if head is None else f"it still names {found.group() if found else 'an analytics host'}"
         raise LabFault(f"the report can't be made self-contained: {what}; is Allure's version still the pinned one?")
     return page[: head.end()] + "\n    " + POLICY + page[head.end() :]
-
-
-def _data_first(page: str) -> str:
-    application = APPLICATION.search(page)
-    if application is None:  # one of several files: it fetches its data
-        return page
-    rest = page[: application.start()] + page[application.end() :]
-    end = rest.rfind("</body>")
-    return rest[:end] + application.group() + rest[end:]
 
 
 def install() -> Path:

@@ -44,8 +44,7 @@ class RunningSession:
 
     ``validity`` has the verdicts on each record's gates, ``policy`` is the recommended one's file. ``timelines`` are Vega-Lite
     specs by the name of the record or, side by side, the test's id; ``pictures`` the SVG of each test's chart, by its file.
-    ``asked`` are the ids of the trials that tests asked for, ``done`` of those with a record.
-    The others are those of :class:`Session`.
+    ``asked`` are the ids of the trials that tests asked for, ``done`` of those with a record; others are :class:`Session`'s.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -90,7 +89,7 @@ class RunningSession:
 
     def judged(self, verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str], runs: int = 1) -> list[Row]:
         """Keep the ``verdicts`` of an experiment on ``trials``, each run so often; returns them as rows."""
-        rows = [Row.of(verdict, experiment, trials, runs) for verdict in verdicts]
+        rows = [Row(**vars(one), experiment=experiment, trials=list(trials), runs=runs) for one in verdicts]
         self.rows.extend(rows)
         test = self.running(experiment)
         test.rows.extend(rows)

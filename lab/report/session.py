@@ -29,11 +29,6 @@ class Row(Verdict):
     trials: Sequence[str] = ()
     runs: int = 1
 
-    @classmethod
-    def of(cls, verdict: Verdict, experiment: str, trials: Sequence[str], runs: int) -> Row:
-        """The row of a ``verdict``."""
-        return cls(**vars(verdict), experiment=experiment, trials=list(trials), runs=runs)
-
 
 @dataclass
 class Case:

@@ -82,24 +82,18 @@ def html(found: Summary, results: Path, evidence: Mapping[str, str] | None = Non
     )
 
 
-def timelines(specs: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str] | None = None) -> str:
+def timelines(specs: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) -> str:
     """One page with every timeline to zoom, and its scripts inside; ``specs`` are Vega-Lite's, by name, and compressed.
 
     ``titles`` has the words for each name that is a test's, whose trials are side by side; the others are names of records.
     """
     from lab.charts.drawing import scripts
 
-    titles = titles or {}
-    packed = {name: _packed(spec) for name, spec in specs.items()}
+    texts = {name: json.dumps(spec, separators=(",", ":")).encode() for name, spec in specs.items()}
+    packed = {name: base64.b64encode(gzip.compress(text, mtime=0)).decode() for name, text in texts.items()}
     groups = {
         "Trials side by side, by test": [(name, titles[name]) for name in specs if name in titles],
         "One trial": [(name, name) for name in specs if name not in titles],
     }
     shown = {heading: entries for heading, entries in groups.items() if entries}
     return render("timelines.html", groups=shown, specs=json.dumps(packed).replace("</", "<\\/"), bundle=scripts())
-
-
-def _packed(spec: Mapping[str, Any]) -> str:
-    """The ``spec`` as gzip in Base64, the same for the same spec."""
-    text = json.dumps(spec, separators=(",", ":")).encode()
-    return base64.b64encode(gzip.compress(text, mtime=0)).decode()

@@ -26,7 +26,6 @@ from lab.report.verdict_text import (
     natural,
     runs,
     short,
-    verdict_table,
     word_cell,
 )
 
@@ -106,27 +105,24 @@ class Summary:
         """The session in a few sentences: how much of it ran, what broke, was breached, is invalid, without data or missing."""
         by_invalid = sum(test.outcome == BROKEN and test.is_invalid for test in self.session.tests)
         cause = f", {by_invalid} of them by invalid trials" if by_invalid else ""
-        said = [_say(self.outcomes[BROKEN], f"test is broken{cause}", f"tests are broken{cause}")]
-        said += [_say(self.count(kind)[BREACHED], f"{kind} was breached", f"{kind}s were breached") for kind in KINDS]
         failed = sum(test.outcome == FAILED for test in self.ended)
-        said.append(_say(failed, "test failed beside its claims", "tests failed beside their claims"))
         words = Counter(row.verdict for row in self.rows)
-        said.append(_say(words[INVALID], "verdict is invalid", "verdicts are invalid"))
-        said.append(_say(words[NO_DATA], "verdict has no data", "verdicts have no data"))
-        unknown = len(self.validity[NO_DATA])
-        said.append(_say(unknown, "trial is not known to be valid", "trials are not known to be valid"))
-        said.append(_say(len(self.missing), "experiment is missing", "experiments are missing"))
-        sentences = [*self.coverage.sentences, *filter(None, said)]
+        told = [
+            (self.outcomes[BROKEN], f"test is broken{cause}", f"tests are broken{cause}"),
+            *((self.count(kind)[BREACHED], f"{kind} was breached", f"{kind}s were breached") for kind in KINDS),
+            (failed, "test failed beside its claims", "tests failed beside their claims"),
+            (words[INVALID], "verdict is invalid", "verdicts are invalid"),
+            (words[NO_DATA], "verdict has no data", "verdicts have no data"),
+            (len(self.validity[NO_DATA]), "trial is not known to be valid", "trials are not known to be valid"),
+            (len(self.missing), "experiment is missing", "experiments are missing"),
+        ]
+        said = [f"{count} {one if count == 1 else many}." for count, one, many in told if count]
+        sentences = [*self.coverage.sentences, *said]
         if not self.rows:
             sentences.append(NOTHING_JUDGED)
         elif sentences == self.coverage.sentences and sentences:
             sentences.append(WELL_SO_FAR)
         return " ".join(sentences or [ALL_WELL])
-
-    @property
-    def well(self) -> bool:
-        """Whether nothing needs attention."""
-        return self.headline == ALL_WELL
 
     @property
     def tally(self) -> str:
@@ -190,11 +186,6 @@ class Summary:
         return Table(GATES, rows, frozenset({GATES.index("at most")}))
 
     @property
-    def claims(self) -> Table:
-        """Every verdict with its number, its target, its runs and links to its records."""
-        return verdict_table(self.rows, self.folder)
-
-    @property
     def settings(self) -> Table:
         """What experiments concluded about settings, and why."""
         rows = sorted(self.session.conclusions, key=lambda row: natural(row.experiment))
@@ -230,7 +221,3 @@ class Summary:
         """The address of a trial's record, relative to the folder of results."""
         parts = Path(self.session.folders.get(trial, "")).parts or ("records", trial)
         return "/".join(quote(part, safe="") for part in parts) + "/"
-
-
-def _say(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}." if count else ""

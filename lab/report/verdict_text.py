@@ -14,7 +14,7 @@ from lab.report.tables import Cell, Table
 
 MARKS = {"held": "✔", "breached": "✘", "no data": "?", "invalid": "!"}
 NOT_BEGUN = "it was not begun"
-NOT_STATED = "not stated"
+NOT_STATED = "not stated"  # where a bound is from: an objective of a text, an SLO, a pilot
 LONGEST = 260  # characters of a reason beside others
 SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 PREFIX = re.compile(r"^[^.?:]{1,30}:\s+")  # of a module's docstring, as "Experiment 3: "
@@ -117,11 +117,6 @@ def remarks(row: Row) -> list[str]:
     return [text for text in (row.note, row.real_time) if text]
 
 
-def source(row: Row) -> str:
-    """Where the bound of a verdict is from: an objective of a text, an SLO, a pilot; or that no one says so."""
-    return row.source or NOT_STATED
-
-
 def mark(word: str) -> str:
     """The sign of a verdict's word, or of a test's outcome; it is told from others without colour."""
     return "-" if word in (NOT_RUN, SKIPPED) else MARKS.get(word, "!")
@@ -140,7 +135,7 @@ def verdict_table(rows: Sequence[Row], address: Callable[[str], str] | None = No
 def _cells(row: Row, address: Callable[[str], str] | None) -> list[str | Cell]:
     named = Cell(links=tuple((trial, address(trial)) for trial in row.trials)) if address else ", ".join(row.trials)
     said = row.why + "".join(f" ({remark})" for remark in remarks(row))
-    texts = [row.kind, said, row.objective, measured(row), target(row), runs(row), source(row), row.experiment]
+    texts = [row.kind, said, row.objective, measured(row), target(row), runs(row), row.source or NOT_STATED, row.experiment]
     return [word_cell(row.verdict), *texts, named]
 
 

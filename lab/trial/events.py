@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import suppress
 from functools import singledispatch
 from typing import Any
 
@@ -113,12 +114,10 @@ def _kill_broker(event: events.KillBroker, stage: Stage) -> dict[str, Any]:
     chosen: list[tuple[int, int]] = []
 
     def found() -> bool:
-        try:
+        with suppress(KafkaException, LabFault):
             number = replicas.leads_most(*on) if event.role == events.LEADER else replicas.coordinator(group)
             chosen.append((number, sum(one.leader == number for one in replicas.read(*on))))
-        except (KafkaException, LabFault):
-            return False
-        return True
+        return bool(chosen)
 
     until(found, ASK_S, f"the {event.role} known", stage.check)
     number, led = chosen[0]
@@ -134,10 +133,9 @@ def _start_brokers(event: events.StartBrokers, stage: Stage) -> dict[str, Any]:
     quorum.start(numbers)
 
     def in_sync() -> bool:
-        try:
+        with suppress(KafkaException):
             return whole(replicas.read(*topics.numbering(stage.names).topics))
-        except KafkaException:
-            return False
+        return False
 
     until(in_sync, IN_SYNC_S, "every copy in sync", stage.check, every_s=0.2)
     return {"brokers": numbers, "in_sync_s": round(time.monotonic() - begun, 3)}

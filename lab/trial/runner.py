@@ -24,10 +24,9 @@ from lab.record.trial import RUNNING, Duet, Trial, Turn
 from lab.trial import closing
 from lab.trial.closing import Closing
 from lab.trial.deadlines import deadlines
-from lab.trial.journal import Journal
 from lab.trial.phases import drive
 from lab.trial.record_parts import parts
-from lab.trial.stage import Stage, offsets
+from lab.trial.stage import Journal, Stage, offsets
 from lab.wait import reporting
 
 log = logging.getLogger("lab.trial")

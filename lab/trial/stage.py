@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,19 @@ import yaml
 from confluent_kafka import KafkaException
 from kubernetes import client
 
+from lab import clock
 from lab.cluster import Cluster, apply
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
 from lab.inputs import objects
+from lab.inputs.events import Kill
+from lab.inputs.steps import Decree
 from lab.inputs.topics import numbering, variables
 from lab.inputs.workload import DEPLOYMENT
 from lab.kafka.lag import LagReader, PartitionLag
-from lab.record.trial import Offsets
+from lab.record.trial import Fault, Offsets, Step, Trial
 from lab.trial.addresses import LOGIN, located, login_objects
 from lab.trial.deadlines import deadlines
-from lab.trial.journal import Journal
 from lab.trial.listen import Listener
 from lab.trial.load import Sampler
 from lab.trial.pace import Pace
@@ -46,6 +49,35 @@ GONE_S = 60  # until the pods of a trial are gone, over the grace that they have
 def offsets(parts: Mapping[int, PartitionLag]) -> dict[int, Offsets]:
     """Log end and committed offset of each partition."""
     return {number: Offsets(part.end, part.committed) for number, part in parts.items()}
+
+
+class Journal:
+    """The ``trial`` so far, and the ``phase`` that it is in, in words for the live line."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial, self.phase = trial, "preparing"
+        self._noting = threading.Lock()  # a part of the record that was given up may go on in its thread
+
+    def note(self, **known: Any) -> None:
+        """Keep the values of fields of the trial."""
+        with self._noting:
+            self.trial = replace(self.trial, **known)
+
+    def mark(self, phase: str) -> None:
+        """Enter ``phase``, and keep its time."""
+        self.phase = phase
+        self.note(times=self.trial.times | {phase: clock.now()})
+        log.info("%s: %s", self.trial.id, phase)
+
+    def add_event(self, row: Mapping[str, Any]) -> None:
+        """Keep what came of an event; a decree is a step too, and a kill a fault, whose time is that of its signal."""
+        self.note(events=(*self.trial.events, dict(row)))
+        result = row["result"]
+        if row["event"] == Decree.name:
+            step = Step(row["t"], result["kind"], row["before"], row["after"], result["settled"], result["observed"])
+            self.note(steps=(*self.trial.steps, step))
+        elif row["event"] == Kill.name:
+            self.note(faults=(*self.trial.faults, Fault(**{"t": row["t"], "fault": "sigkill"} | result)))
 
 
 class Stage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 
 from lab.cluster.broker import COPIES
 from lab.errors import LabFault
@@ -45,11 +46,9 @@ class TrialTopics:
         found: list[str] = []
 
         def known() -> bool:
-            try:
+            with suppress(LabFault):
                 found.append(self.id())
-            except LabFault:
-                return False
-            return True
+            return bool(found)
 
         until(known, ANSWER_S, "the topic's id", every_s=0.05)
         return found[0]

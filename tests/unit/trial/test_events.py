@@ -14,8 +14,7 @@ from lab.errors import LabFault
 from lab.inputs.events import Event, Kill, Pause, Resume
 from lab.record.trial import Fault
 from lab.trial.events import happen, perform
-from lab.trial.journal import Journal
-from lab.trial.stage import Stage
+from lab.trial.stage import Journal, Stage
 from lab.wait import until
 from tests.unit.measure import whole
 

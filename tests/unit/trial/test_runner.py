@@ -19,9 +19,8 @@ from lab.record.store import opened
 from lab.record.trial import Deadlines, Duet, Offsets, Turn
 from lab.trial import phases, runner, traffic_start
 from lab.trial.deadlines import deadlines
-from lab.trial.journal import Journal
 from lab.trial.listen import Reports
-from lab.trial.stage import Stage
+from lab.trial.stage import Journal, Stage
 from tests.unit.measure import whole
 
 ALONE = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")

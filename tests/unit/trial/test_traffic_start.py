@@ -13,8 +13,7 @@ from lab.inputs.anchor import MINUTE_S, PRODUCER_S, lead_s
 from lab.record.trial import Deadlines
 from lab.trial import phases, traffic_start
 from lab.trial.deadlines import deadlines
-from lab.trial.journal import Journal
-from lab.trial.stage import Stage
+from lab.trial.stage import Journal, Stage
 from tests.experiments.workloads import light
 from tests.unit.measure import whole
 
