@@ -11,8 +11,9 @@ import re
 import secrets
 import signal
 import threading
+import time
 import traceback
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ import pytest
 
 from lab import extras, options
 from lab.errors import BAD_INPUT, Breach, InputError, NoData
+from lab.inputs import scale as scales
 from lab.judge.claim import absent
 from lab.report.running_session import RunningSession, case_of
 from lab.report.session import BROKEN, FAILED, FILE, ID, INTERRUPTED
@@ -30,7 +32,9 @@ from lab.report.verdict_text import natural
 pytest_plugins = [f"lab.fixtures.{name}" for name in ("cluster", "evidence", "kafka", "keda", "prometheus", "spark", "trials")]
 
 MARKERS = (
-    "spike: an experiment on a live cluster; the acceptance run",
+    "spike: the acceptance, a quarter of an hour on a live cluster",
+    "extended: a further trial of an experiment or a scenario, for the night",
+    "duration(seconds, scale='quick'): how long the test's trials take, run once at that scale; for the plan of a session",
     "scenario: a real system on a live cluster, with its author's figures beside the measured ones",
     "scale: the same trials, one scale a session; python -m tests.scale compares the sessions",
     "stretch: an experiment of text 1's stretch goals, on a live cluster, in a session of its own",
@@ -39,7 +43,7 @@ MARKERS = (
     "kind: needs a Docker daemon and --cluster kind",
     "live: runs on a live cluster, in a session of its own; each of these is, and tox leaves them out",
 )
-JUDGING = ("spike", "stretch", "scenario", "scale", "backlog", "real_time", "kind")
+JUDGING = ("spike", "extended", "stretch", "scenario", "scale", "backlog", "real_time", "kind")
 LIVE = JUDGING[:-1]  # a session of these leaves Allure results beside its records; "kind" stands beside one of them
 VERDICTS, SUMMARY, PAGE = "verdicts.json", "summary.md", "report.html"  # what a session writes when it has judged, beside FILE
 SESSION = pytest.StashKey[RunningSession]()
@@ -200,7 +204,34 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             (given.results / name).unlink(missing_ok=True)
         judging = [item for item in session.items if judges(item) and "evidence" in getattr(item, "fixturenames", ())]
         session.config.stash[SESSION].plan(case_of(item, experiment(item)) for item in judging)
+        if not given.from_records:
+            session.config.pluginmanager.register(Progress(session.config, judging))
         _heed_sigterm(session.config)
+
+
+class Progress:
+    """Prints the plan of a session of ``items``, and after each test how long the rest takes."""
+
+    def __init__(self, config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+        from lab.report.schedule import Planned, Schedule
+
+        planned = []
+        for item in items:
+            case, mark = case_of(item, experiment(item)), item.get_closest_marker("duration")
+            said = {"seconds": mark.args[0], "at": mark.kwargs.get("scale", scales.QUICK)} if mark else {}
+            planned.append(Planned(item.nodeid, f"{case.heading}: {case.title}", **said))
+        self._schedule = Schedule(planned, options.chosen_scale(config.option), config.option.repeat)
+        self._ended: set[str] = set()
+        self._begun = time.monotonic()
+        self._say = config.pluginmanager.get_plugin("terminalreporter").write_line
+        for line in self._schedule.lines:
+            self._say(line)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Called when a test has ended."""
+        self._ended.add(nodeid)
+        self._say(self._schedule.progress(self._ended, time.monotonic() - self._begun))
 
 
 def _heed_sigterm(config: pytest.Config) -> None:

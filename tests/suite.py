@@ -19,7 +19,7 @@ PROGRAM_S = 300  # of a program that answers at once
 
 def experiments(*options: str, tests: Sequence[str] = ("tests/experiments",)) -> list[str]:
     """The command that runs the experiments, or those in the files ``tests``, with ``options``."""
-    return [sys.executable, "-m", "pytest", *tests, "-m", "spike", "-p", "no:cacheprovider", *options]
+    return [sys.executable, "-m", "pytest", *tests, "-m", "spike or extended", "-p", "no:cacheprovider", *options]
 
 
 def cases(*options: str) -> list[str]:

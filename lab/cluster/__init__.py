@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -94,3 +94,24 @@ def up(
     if runtime == "binary":
         return binary.up(scale)
     return kind.up(scale, kind.NAME if name == _PYTEST_KINDS_OWN else name, image, command)
+
+
+class Rescaled:
+    """One cluster at a time, which ``start`` starts at a scale."""
+
+    def __init__(self, start: Callable[[Scale], Cluster]) -> None:
+        self._start = start
+        self._running: tuple[Scale, Cluster] | None = None
+
+    def at(self, scale: Scale) -> Cluster:
+        """The running cluster at ``scale``; one at another scale is ended first. Raises :class:`lab.errors.LabFault`."""
+        if self._running is None or self._running[0] != scale:
+            self.close()
+            self._running = scale, self._start(scale)
+        return self._running[1]
+
+    def close(self, *, keep: bool = False) -> None:
+        """End the cluster, if one runs; with ``keep`` leave it running."""
+        running, self._running = self._running, None
+        if running is not None:
+            running[1].keep() if keep else running[1].down()

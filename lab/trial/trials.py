@@ -10,12 +10,13 @@ import logging
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from lab.errors import InputError, NoData
 from lab.inputs import duet, inputs
+from lab.inputs import scale as scales
 from lab.inputs.inputs import Inputs
 from lab.inputs.manifests import COMMITTED, Library
 from lab.inputs.scale import Scale
@@ -67,7 +68,8 @@ class Trials:
     ) -> Runs[Record]:
         """The runs of this trial, one of each block; each is executed at most once a session.
 
-        A path is a user's file. ``how`` is that of :func:`lab.inputs.inputs.read`.
+        A path is a user's file. ``how`` is that of :func:`lab.inputs.inputs.read`. Its ``scale`` names the most compressed
+        scale at which the trial shows what it is for; a session at a slower one runs it at its own.
         """
         plan = {"profile": profile, "policy": policy, "workload": workload, "seed": seed} | how
         return self.blocks({"": plan})[""]
@@ -138,15 +140,21 @@ class Trials:
         policy: str | Path | Variant,
         workload: Workload | None = None,
         seed: int = 1,
+        scale: str = "",
         **how: Any,
     ) -> Inputs:
         """The inputs of a plan in ``block``; those of the first block are the plan's own."""
         how = {"library": self.library, "repetition": block, **how}
         work = workload or Workload()
         try:
-            return inputs.read(profile, policy, work, seed + block - 1, self.scale, self.runtime, **how)
+            return inputs.read(profile, policy, work, seed + block - 1, self._at(scale), self.runtime, **how)
         except InputError as error:
             self.refuse(error)
+
+    def _at(self, name: str) -> Scale:
+        """The slower of the session's scale and the one called ``name``, with the HPA's sync that the session has."""
+        named = replace(scales.load(name), sync_s=self.scale.sync_s) if name else self.scale
+        return min(self.scale, named, key=lambda one: one.time)
 
     def _records(self, sides: Sequence[Inputs], turn: Turn) -> list[Record]:
         """The records of a trial, or of the sides of a duet, which are executed together unless this session has them."""

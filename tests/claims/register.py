@@ -25,7 +25,7 @@ _WORD = re.compile(r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\b", 
 _PATH = re.compile(r"\b(?:docs|manifests|profiles|tests)/[\w./-]+")
 _SCALES = {"scenario": "medium", "backlog": "real", "real_time": "real"}  # of a session with that marker, where it is not quick
 _FOLDERS = {"experiments": "spike", "scenarios": "scenario", "defects": "defects"}
-_MARK = re.compile(r"\bpytest\.mark\.(spike|stretch|scenario|defects|scale|backlog|real_time|kind)\b")
+_MARK = re.compile(r"\bpytest\.mark\.(spike|extended|stretch|scenario|defects|scale|backlog|real_time|kind)\b")
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -213,6 +213,7 @@ def _marker(node: str) -> str:
     path = paths.PROJECT / file
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     decorators = text.partition(f"\ndef {test.partition('[')[0]}(")[0].rpartition("\n\n")[2]
-    found = _MARK.search(decorators) or _MARK.search(text)
-    marker = found[1] if found else _FOLDERS.get(file.split("/")[1], "")
+    own = _FOLDERS.get(file.split("/")[1], "")
+    found = _MARK.findall(decorators) or _MARK.findall(text)
+    marker = own if own == "scenario" else next(iter(found), own)  # a scenario's further trials have a second marker
     return " ".join(filter(None, (f"-m {marker}" if marker else "", f"--scale={_SCALES[marker]}" if marker in _SCALES else "")))

@@ -35,7 +35,7 @@ from tests.experiments.measure.reasons import reasons
 from tests.experiments.sources import DESIGN
 from tests.experiments.workloads import light, slim
 
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("10 Persistent lag")]
+pytestmark = [pytest.mark.extended, allure.epic("Scaling on lag"), allure.feature("10 Persistent lag")]
 
 BUILT_IN, EXCLUDING, LASTING = "kafka trigger", "excludePersistentLag", "persistent-lag scaler"
 TABLE = {"12:00": 30, "12:01": 90, "12:02": 150, "12:03": 210}  # the author's clock, in s after the lag began to build up

@@ -38,7 +38,7 @@ from tests.experiments.workloads import light
 COLD = ("start", "join", "total", "slowest")
 SPINE = ("subscribed", "partitions owned", "first receipt")
 DECIDED = ("wait_s", "older_s", "held_s", "write_s")
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("2 Reaction and drain")]
+pytestmark = [pytest.mark.extended, allure.epic("Scaling on lag"), allure.feature("2 Reaction and drain")]
 
 
 @allure.story("A 10x spike scales the group out, drains, and lets it back to the floor")

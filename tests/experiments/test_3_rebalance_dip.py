@@ -33,7 +33,7 @@ from tests.experiments.sources import DESIGN
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import busy, slim
 
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("3 Rebalance dip")]
+pytestmark = [allure.epic("Scaling on lag"), allure.feature("3 Rebalance dip")]
 
 PROTOCOLS = {
     "range": busy(balancer="range"),
@@ -51,7 +51,8 @@ OTHERS = {  # of the autoscaled spike, each beside the woken cooperative client
     STOCK: slim(wake="off", client_settings="stock"),
     KIP_848: slim(balancer="consumer"),
 }
-OURS = "cooperative-sticky, woken"
+RANGE, OURS = "range", "cooperative-sticky, woken"
+AT_WORK = "every step was taken while there was work for all partitions"
 
 
 @pytest.fixture
@@ -89,6 +90,25 @@ def draw(evidence, records, found):
     evidence.chart("every step", lambda: dip_traces(lines, table))
 
 
+@pytest.mark.spike
+@pytest.mark.duration(140)
+@allure.story("A step on cooperative-sticky beside one on range")
+def test_a_cooperative_step_beside_one_on_range(stepped, evidence):
+    """The woken client holds the objective at every step; what range costs stands beside it."""
+    records, found = stepped({name: PROTOCOLS[name] for name in (RANGE, OURS)})
+    draw(evidence, records, found)
+    for name, steps in found.items():
+        for kind in ("up", "down"):
+            evidence.report(f"{name}, {kind}", figures(steps, kind))
+    worst = [worst_step(found[OURS], kind) for kind in ("up", "down")]
+
+    with evidence.of(records) as claim:
+        claim.control(total(map(dry_partitions, found.values())) == 0, AT_WORK, DESIGN)
+        claim(largest(step.depth_1s for step in worst) < DIP, "a step costs less than a fifth of the throughput")
+        claim(largest(step.recovery_s for step in worst) < RECOVERY_S, "the group soon has its throughput back")
+
+
+@pytest.mark.extended
 @allure.story("A cooperative step costs less than a fifth of the throughput, for less than 5 s")
 def test_a_cooperative_step_costs_little(stepped, evidence):
     """The woken client holds the objective at every step; one that sleeps breaches it; range and KIP-848 beside them."""
@@ -100,7 +120,7 @@ def test_a_cooperative_step_costs_little(stepped, evidence):
     dry = total(dry_partitions(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
-        claim.control(dry == 0, "every step was taken while there was work for all partitions", DESIGN)
+        claim.control(dry == 0, AT_WORK, DESIGN)
         claim(largest(step.depth_1s for step in worst) < DIP, "a step costs less than a fifth of the throughput")
         claim(largest(step.recovery_s for step in worst) < RECOVERY_S, "the group soon has its throughput back")
         claim(median_step(asleep, "up").depth_1s >= DIP, "a client that is not woken breaches the objective")
@@ -124,6 +144,7 @@ def test_a_cooperative_step_costs_little(stepped, evidence):
     )
 
 
+@pytest.mark.extended
 @allure.story("What a partition costs to take over is what eager pays for all of them")
 def test_a_warm_up_is_paid_for_what_moves(stepped, evidence):
     """With 200 ms of work per newly assigned partition eager forgoes more messages a step than incremental."""
@@ -136,7 +157,7 @@ def test_a_warm_up_is_paid_for_what_moves(stepped, evidence):
     dry = total(dry_partitions(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
-        claim.control(dry == 0, "every step was taken while there was work for all partitions", DESIGN)
+        claim.control(dry == 0, AT_WORK, DESIGN)
         claim(ratio > 1, "an eager protocol pays for all partitions, not only for those that move")
         for name, steps in found.items():
             for kind in ("up", "down"):
@@ -161,6 +182,7 @@ def of_scaling(runs):
     return {name: one.median for name, one in shown.items()} | {f"{name}, most": one.high for name, one in shown.items()}
 
 
+@pytest.mark.extended
 @allure.story("Scaling costs less than the backlog it clears, whatever the protocol")
 @allure.label("known", "docs/upstream/librdkafka-incremental-rebalance-stall")
 def test_scaling_costs_less_than_it_clears(spiked, evidence):
@@ -195,6 +217,7 @@ def test_scaling_costs_less_than_it_clears(spiked, evidence):
         )
 
 
+@pytest.mark.extended
 @allure.story("A step that doubles the group is no small step")
 def test_the_autoscalers_steps_dip(spiked, evidence):
     """The dip of each rebalance that the autoscaler causes: with a barrier between two rounds, and without one."""

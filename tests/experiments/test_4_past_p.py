@@ -25,13 +25,34 @@ from tests.experiments.measure.surplus import SurplusRebalances, surplus_rebalan
 from tests.experiments.sources import DESIGN, ORACLES, TEXT
 from tests.experiments.workloads import slim
 
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("4 Past P")]
+pytestmark = [allure.epic("Scaling on lag"), allure.feature("4 Past P")]
 
 
 PLAN = {"profile": "overload", "workload": slim(), "until": REPLAYED}
 AT_P = PLAN | {"policy": policy("capped", max_replicas=24, allow_idle_consumers=True)}  # the group with P replicas at most
 
 
+def claim_idleness(claim, surplus):
+    """The pods beyond P own nothing and process nothing; ``surplus`` measures them."""
+    claim.control(surplus.surplus >= 24, "the trial had as many replicas beyond P as it was meant to", f"{DESIGN}: 2P - P")
+    claim.invariant(surplus.assigned_to_surplus == 0, "a partition has one owner, so the surplus owns none", TEXT)
+    claim.invariant(surplus.messages_by_surplus == 0, "a pod without a partition does nothing", TEXT)
+
+
+@pytest.mark.spike
+@pytest.mark.duration(55)
+@allure.story("With 2P replicas P are idle")
+def test_half_of_2p_replicas_are_idle(trials, evidence):
+    """P + 1 .. 2P own nothing and process nothing; they cost rebalances."""
+    beyond = trials.run(**PLAN | {"policy": "past-p"})
+    found = surplus_replicas(beyond)
+
+    with evidence.of(beyond) as claim:
+        claim_idleness(claim, found)
+        claim(found.rebalances_beyond > 0, "pods that do nothing cost rebalances", TEXT)
+
+
+@pytest.mark.extended
 @allure.story("Replicas beyond P are idle")
 def test_replicas_beyond_p_are_idle(trials, evidence):
     """P + 1 .. 2P own nothing, process nothing and speed nothing up."""
@@ -44,9 +65,7 @@ def test_replicas_beyond_p_are_idle(trials, evidence):
     gain = (found.rate_beyond / plateau(at_p).rate).named("throughput of the group with more than P replicas over that with P")
 
     with evidence.of(sides) as claim:
-        claim.control(found.surplus >= 24, "the trial had as many replicas beyond P as it was meant to", f"{DESIGN}: 2P - P")
-        claim.invariant(found.assigned_to_surplus == 0, "a partition has one owner, so the surplus owns none", TEXT)
-        claim.invariant(found.messages_by_surplus == 0, "a pod without a partition does nothing", TEXT)
+        claim_idleness(claim, found)
         claim(gain <= 1.05, "pods beyond P add no throughput", "pilot of experiment 4")
         claim(
             surplus.worst_dip >= DIP, "pods beyond P are not free: the group stumbles while they join", "pilot of experiment 4"
@@ -60,6 +79,7 @@ def test_replicas_beyond_p_are_idle(trials, evidence):
     )
 
 
+@pytest.mark.extended
 @allure.story("KEDA's cap is no substitute for maxReplicaCount = P")
 def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence):
     """22 of 24 for as long as lag is high, 25 when it falls past the cap; maxReplicaCount = P cures both."""

@@ -45,6 +45,7 @@ def tolerant_at(lag_threshold):
 
 
 @pytest.mark.spike
+@pytest.mark.duration(110)
 @pytest.mark.parametrize("profile", ["bursty"])
 @allure.story("A short scale-down window flaps, a long one more rarely")
 def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
@@ -65,7 +66,7 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
         claim(drain_time(tuned) <= 10, "the group that does not flip drains as fast", "pilot of experiment 5")
 
 
-@pytest.mark.spike
+@pytest.mark.extended
 @allure.story("The usual window is longer than a lull, and still too short")
 def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
     """300 s are longer than every lull; the window runs out because the second burst builds no lag that renews it."""
@@ -86,7 +87,7 @@ def calmest(found):
     return min(prices, key=prices.__getitem__)
 
 
-@pytest.mark.spike
+@pytest.mark.extended
 @allure.story("What ends the flapping, on ten bursts")
 def test_what_ends_the_flapping(trials, evidence):
     """Window and tolerance on the same events, until the group is drained and back at its floor."""

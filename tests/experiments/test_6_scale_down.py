@@ -25,7 +25,7 @@ from tests.experiments.workloads import light, slim
 
 TAKEN = 4  # pods, by half-taken
 BRISK = policy("lag-4500", scale_down_window=0, scale_down="100%/30s")
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("6 Scale-down safety")]
+pytestmark = [allure.epic("Scaling on lag"), allure.feature("6 Scale-down safety")]
 
 
 @pytest.fixture
@@ -39,6 +39,7 @@ def scaled_down(trials):
     return run
 
 
+@pytest.mark.extended
 @allure.story("Drain, commit, leave: nothing lost, nothing repeated")
 def test_a_drained_scale_down_is_exact(scaled_down, evidence):
     """processed == produced, and the committed offsets are the log's ends."""
@@ -57,6 +58,8 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
     )
 
 
+@pytest.mark.spike
+@pytest.mark.duration(85)
 @allure.story("Without drain work is repeated, and with auto-commit it is lost")
 def test_without_drain_work_is_repeated_or_lost(trials, evidence):
     """Taken pods that die where they stand: what they had in hand is processed again, or never, and the ledger names it."""
@@ -79,6 +82,7 @@ def test_without_drain_work_is_repeated_or_lost(trials, evidence):
         )
 
 
+@pytest.mark.extended
 @allure.story("A grace period shorter than the work is no grace")
 def test_a_short_grace_cuts_the_drain_short(scaled_down, evidence):
     """The kubelet may kill the draining consumer before it has committed; what that repeats depends on what is in hand."""
@@ -89,6 +93,7 @@ def test_a_short_grace_cuts_the_drain_short(scaled_down, evidence):
         pass
 
 
+@pytest.mark.extended
 @allure.story("A grace period shorter than the work in hand repeats that work")
 def test_a_short_grace_repeats_the_work_in_hand(trials, evidence):
     """Four of eight pods are taken in the middle of a batch of several seconds, with a grace of 1 s, which is 2 s."""

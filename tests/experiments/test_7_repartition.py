@@ -19,13 +19,16 @@ import pytest
 from lab.inputs.events import Grow
 from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import DIP, RECOVERY_S
+from lab.measure.delivery import AT_LEAST_ONCE
 from tests.experiments.measure.repartition import ForcedRebalance, forced_rebalance, repartition
 from tests.experiments.sources import DELIVERY
 from tests.experiments.workloads import slim
 
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("7 Repartition")]
+pytestmark = [allure.epic("Scaling on lag"), allure.feature("7 Repartition")]
 
 SHORT_MS, DEFAULT_MS = 1_000, 300_000
+WHOLE = "with reset earliest new partitions are read from their beginning"
+RISES = "the ceiling of the replicas is P, and P has grown"
 
 
 @pytest.fixture
@@ -43,26 +46,46 @@ def grown(trials):
     return run
 
 
+def report_forced(evidence, found):
+    """Writes what the rebalance that new partitions force costs into the report; runs by name."""
+    for name, runs in found.items():
+        forced = forced_rebalance(runs)
+        evidence.report(name, {field: getattr(forced, field) for field in ForcedRebalance.declared()})
+
+
+@pytest.mark.spike
+@pytest.mark.duration(60)
+@allure.story("24 partitions become 48: none is passed over, and the ceiling rises")
+def test_the_ceiling_rises_with_the_partitions(grown, evidence):
+    """A refresh of a second finds all of them while the trial lasts, and KEDA asks for more pods than there were partitions."""
+    found = grown(**{"refresh 1 s": ("earliest", SHORT_MS)})
+    (short,) = found.values()
+    report_forced(evidence, found)
+
+    with evidence.of(found, delivery=AT_LEAST_ONCE) as claim:
+        claim.invariant(repartition(short).skipped == 0, WHOLE, DELIVERY)
+        claim(repartition(short).unconsumed == 0, "a refresh of a second finds each new partition", "Kafka: metadata refresh")
+        claim(repartition(short).after > 24, RISES, "policy: the ceiling is P")
+
+
+@pytest.mark.extended
 @allure.story("New partitions are consumed soon and whole")
 def test_new_partitions_are_consumed_whole(grown, evidence):
     """A short refresh finds them, earliest reads them from their beginning, and the ceiling rises."""
     found = grown(**{"refresh 1 s": ("earliest", SHORT_MS), "refresh 300 s": ("earliest", DEFAULT_MS)})
     short, default = found.values()
-    for name, runs in found.items():
-        forced = forced_rebalance(runs)
-        evidence.report(name, {field: getattr(forced, field) for field in ForcedRebalance.declared()})
-
+    report_forced(evidence, found)
     grew = repartition(short)
 
     with evidence.of(found) as claim:
         claim(forced_rebalance(short).depth_1s < DIP, "the rebalance that new partitions force costs no more than any step")
         claim(forced_rebalance(short).recovery_s < RECOVERY_S, "the group soon has its throughput back")
         claim(grew.consumed_s < 10, "a metadata refresh of a second finds the new partitions soon", "pilot of experiment 7")
-        claim.invariant(grew.skipped == 0, "with reset earliest new partitions are read from their beginning", DELIVERY)
+        claim.invariant(grew.skipped == 0, WHOLE, DELIVERY)
         claim.invariant(
             repartition(default).skipped == 0, "with the default refresh new partitions are read late, but whole", DELIVERY
         )
-        claim(grew.after > 24, "the ceiling of the replicas is P, and P has grown", "policy: the ceiling is P")
+        claim(grew.after > 24, RISES, "policy: the ceiling is P")
 
     evidence.conclude(
         "topic.metadata.refresh.interval.ms",
@@ -72,6 +95,7 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
     )
 
 
+@pytest.mark.extended
 @allure.story("latest passes records over in silence")
 @allure.label("known", "KIP-1327")
 def test_latest_passes_records_over(grown, evidence):
@@ -85,6 +109,7 @@ def test_latest_passes_records_over(grown, evidence):
     evidence.conclude("auto.offset.reset", "earliest", f"latest passed over {repartition(short).skipped:,} messages")
 
 
+@pytest.mark.extended
 @allure.story("A group at its ceiling does not see new partitions")
 def test_a_group_at_its_ceiling_does_not_see_them(grown, evidence):
     """Without a scale step nothing makes the group look before the default refresh of five minutes."""

@@ -59,7 +59,43 @@ def row(runs):
     return figures | {"above the floor at baseline": events.above_floor_at_baseline}
 
 
+def claim_the_ends(claim, low, high):
+    """What either end of a sweep costs: noise, and lateness."""
+    claim.control(time_behind(high) > TIME_BEHIND_S, "ten times the computed lagThreshold breaches the objective")
+    claim.control(
+        scale_events(low).above_floor_at_baseline > 0,
+        "a low lagThreshold scales on noise",
+        f"{DESIGN}: the effect of one that is too low",
+    )
+
+
 @pytest.mark.spike
+@pytest.mark.duration(145)
+@allure.story("A low lagThreshold scales on noise, a high one is late")
+def test_three_lag_thresholds(trials, evidence):
+    """The computed value between a thirtieth and ten times of it: no pod on noise, and half of the lateness at most."""
+    plan = {"profile": "plateau", "workload": light(), "until": REPLAYED}
+    found = trials.blocks({f"{one}": plan | at(one) for one in (150, 4500, 45_000)})
+    low, right, high = found.values()
+    for threshold, record in found.items():
+        evidence.report(threshold, row(record))
+
+    with evidence.of(found) as claim:
+        claim_the_ends(claim, low, high)
+        claim(scale_events(right).above_floor_at_baseline == 0, "the computed lagThreshold scales no pod on noise", NO_NOISE)
+        claim(
+            (time_behind(right) / time_behind(high)).named("time behind at 4,500 over that at 45,000") <= 0.5,
+            "the computed lagThreshold takes half of the lateness away",
+            "formula lagThreshold / rate: a tenth, and the wait for pods comes to both",
+        )
+        claim(
+            (cost(low).pod_minutes / cost(right).pod_minutes).named("pod-minutes at 150 over those at 4,500") > 1,
+            "a low lagThreshold costs more pods",
+            "text 1, section 10: over-scales and churns (direction only)",
+        )
+
+
+@pytest.mark.extended
 @allure.story("lagThreshold follows from the rate of a pod and the objective")
 def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
     """The computed value holds the objective and is the largest that does; the low end scales on noise."""
@@ -76,12 +112,7 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
 
     with evidence.of(named) as claim:
         claim(time_behind(right) <= TIME_BEHIND_S, "the computed lagThreshold holds the objective it is computed from")
-        claim.control(time_behind(high) > TIME_BEHIND_S, "ten times the computed lagThreshold breaches the objective")
-        claim.control(
-            scale_events(low).above_floor_at_baseline > 0,
-            "a low lagThreshold scales on noise",
-            f"{DESIGN}: the effect of one that is too low",
-        )
+        claim_the_ends(claim, low, high)
         claim(scale_events(right).above_floor_at_baseline == 0, "the computed lagThreshold scales no pod on noise", NO_NOISE)
         claim(
             optimum == 1,
@@ -101,7 +132,7 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
     )
 
 
-@pytest.mark.spike
+@pytest.mark.extended
 @allure.story("Between the decades: where the objective is lost")
 def test_the_objective_is_lost_between_the_decades(trials, evidence):
     """Four lagThresholds around the computed one, two by two on the same events."""
@@ -149,7 +180,7 @@ def test_each_value_between_by_itself(trials, evidence):
             )
 
 
-@pytest.mark.spike
+@pytest.mark.extended
 @allure.story("Under skew no lagThreshold holds the objective")
 def test_skew_is_beyond_any_lag_threshold(trials, evidence):
     """The hottest partition has one pod at most, and gets more than a pod's rate, whatever the replicas."""

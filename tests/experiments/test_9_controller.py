@@ -28,7 +28,7 @@ from tests.experiments.sources import DESIGN, ORACLES, TEXT
 from tests.experiments.test_10_persistent_lag import BUILT_IN, on_bursts
 from tests.experiments.workloads import light, slim
 
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("9 Controller")]
+pytestmark = [pytest.mark.extended, allure.epic("Scaling on lag"), allure.feature("9 Controller")]
 
 KEDA, CONTROLLER = "KEDA", "controller"
 CONTROLLERS = {"controller, 300 s": "controller-4500", "controller, own hysteresis": "controller-4500-held"}

@@ -29,7 +29,7 @@ from lab.measure.scaling import scale_events
 from tests.experiments.sources import DESIGN, ORACLES
 from tests.experiments.workloads import light
 
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("The model")]
+pytestmark = [pytest.mark.extended, allure.epic("Scaling on lag"), allure.feature("The model")]
 
 HPAS = ("ScaledObject", "HorizontalPodAutoscaler")  # policies for which an HPA decides
 SYNCS = {

@@ -19,7 +19,7 @@ from lab.measure.overview import least_differences
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.test_10_persistent_lag import BUILT_IN, on_bursts
 
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("A/A")]
+pytestmark = [pytest.mark.extended, allure.epic("Scaling on lag"), allure.feature("A/A")]
 
 PLANS = {"plateau, lag-4500": ON_LAG, "bursty, lag-4500": on_bursts("bursty", BUILT_IN)}
 

@@ -193,7 +193,7 @@ def test_a_kept_cluster_outlives_its_session_until_it_is_told(sessions):
 
 def test_an_interrupted_trial_leaves_its_partial_record(tmp_path, capsys):
     """Ctrl-C in the middle of a spike: the record holds all that was consumed until then, and no process is left."""
-    command = experiments("-k", "a_10x_spike", f"--results={tmp_path}")
+    command = experiments("-k", "a_10x_spike_is_absorbed", f"--results={tmp_path}")
     said = tmp_path / "session.log"
     with said.open("wb") as output:
         # As in a terminal: what runs in a shell's background is started with SIGINT ignored, and hands that on.

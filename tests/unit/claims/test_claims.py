@@ -136,7 +136,7 @@ def test_the_command_has_what_its_tests_need() -> None:
     assert rerun("tests/experiments/test_backlog.py::test_a").startswith("pytest -m backlog --scale=real ")
     names = ("what_ends_the_flapping", "commits_out_of_step_with_the_sync")
     both = [f"tests/experiments/test_5_flapping.py::test_{name}" for name in names]
-    assert rerun(*both) == f"pytest -m spike {both[0]} && pytest -m real_time --scale=real {both[1]}"
+    assert rerun(*both) == f"pytest -m extended {both[0]} && pytest -m real_time --scale=real {both[1]}"
     repeated = "pytest tests/unit/test_a.py::test_a --repeat 6 --results=evidence --resume"
     assert rerun("tests/unit/test_a.py::test_a", repeat=6) == repeated
 

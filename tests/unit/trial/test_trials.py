@@ -221,3 +221,13 @@ def test_a_trial_is_repeated_once_where_it_is_invalid(reasons, runs):
 
     assert retried(execute, lambda result: reasons[result - 1])("a trial", 1) == runs
     assert executed == [("a trial", 1)] * runs
+
+
+def test_a_plan_names_the_most_compressed_scale_that_serves_it(tmp_path):
+    """A session at a slower one runs it at its own; the HPA's sync is the session's."""
+    quick, real = (
+        Trials(replace(scales.load(name), sync_s=5.0), "binary", Session(tmp_path / name)) for name in ("quick", "real")
+    )
+    (named,), (own,) = quick.run(**PLANS["lag"], scale="standard"), quick.run(**PLANS["lag"])
+    assert (named.scale.name, own.scale.name, named.scale.sync_s) == ("standard", "quick", 5.0)
+    assert real.run(**PLANS["lag"], scale="standard")[0].scale.name == "real"

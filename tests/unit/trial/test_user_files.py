@@ -155,7 +155,7 @@ def test_with_a_file_only_the_acceptance_is_selected(tmp_path):
     assert "traffic 2,420 to 24,200 messages/s" in ran.stdout
     ran = pytest_says("--collect-only", results=tmp_path)
     assert "test_the_policy_is_accepted" not in ran.stdout
-    assert "test_a_10x_spike_is_absorbed" in ran.stdout
+    assert "test_a_10x_spike_is_answered" in ran.stdout
     assert re.search(r"\d deselected", ran.stdout)
     assert "skipped" not in ran.stdout
 
