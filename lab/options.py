@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,12 @@ def declare(add: Any, add_ini: Any) -> None:
     add("--cluster", choices=("binary", "kind", EXISTING), default="binary", help="runtime (default: binary)")
     text = "see profiles/scales.yaml (default: quick; for your own ScaledObject the most compressed that keeps its times)"
     add("--scale", metavar="NAME", help=f"quick, medium, standard, close or real: {text}")
-    add("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
+    add(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        help="where records, verdicts and report go; a new folder beside it if it has records",
+    )
     add("--repeat", type=int, default=1, metavar="N", help="runs of each trial, in blocks (default: 1)")
     add("--resume", action="store_true", help="go on in --results: run only what has no finished record there")
     add("--from-records", metavar="DIR", help="judge stored records, or evidence:NAME of the archive; starts no cluster")
@@ -147,15 +152,24 @@ def access(options: Namespace) -> Access | None:
     )
 
 
-def earlier(options: Namespace) -> InputError | None:
-    """Why no trial may run into ``--results``: it has records of an earlier session, and ``--resume`` is not given."""
-    if options.from_records or options.resume or not (options.results / "records").is_dir():
-        return None
+def results_folder(options: Namespace) -> Path:
+    """The folder of this session: ``--results``, or a new one beside it where that has records of an earlier session.
+
+    None is run over: ``results`` is followed by ``results-2``. With ``--resume`` and ``--from-records`` it is ``--results``.
+    """
+    given: Path = options.results
+    if options.from_records or options.resume:
+        return given
+    beside = (given.with_name(f"{given.name}-{number}") for number in count(2))
+    return next(one for one in chain([given], beside) if not _has_records(one))
+
+
+def _has_records(folder: Path) -> bool:
+    if not (folder / "records").is_dir():
+        return False
     from lab.record import store
 
-    count = len(store.stored(options.results))
-    allowed = f"a folder without records, as it has {count} and none is run over; --resume runs only what is not finished there"
-    return InputError("command line", "--results", str(options.results), allowed) if count else None
+    return bool(store.stored(folder))
 
 
 def user_files(options: Namespace) -> UserFiles:

@@ -49,6 +49,8 @@ VERDICTS, SUMMARY, PAGE = "verdicts.json", "summary.md", "report.html"  # what a
 SESSION = pytest.StashKey[RunningSession]()
 ORDER = pytest.StashKey[int]()
 WRITTEN = pytest.StashKey[Path]()  # the session's page
+BESIDE = pytest.StashKey[str]()  # why the session's results go into another folder than was asked for
+LAST = "elastic-lab/results"  # in pytest's cache: the folder of the last session, for ``elastic-lab report``
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -114,11 +116,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[ORDER] = 1 + secrets.randbelow(options.MOST_SEED) if given is None else given
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
+    asked = config.option.results
+    config.option.results = options.results_folder(config.option)
+    if config.option.results != asked:
+        beside = config.option.results
+        config.stash[BESIDE] = (
+            f"{asked} has records of an earlier session (--resume goes on there): this one goes into {beside}"
+        )
     marks = config.getoption("markexpr", "")
     live = any(mark in marks and f"not {mark}" not in marks for mark in LIVE)
     if live and not config.option.collectonly and not config.getoption("allure_report_dir", "unused"):
         config.option.allure_report_dir = str(config.getoption("--results") / "allure-results")
-        config.option.clean_alluredir = options.earlier(config.option) is None  # what is refused deletes nothing
+        config.option.clean_alluredir = True
 
 
 def order_seed(config: pytest.Config) -> int:
@@ -168,7 +177,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
     given = config.option
     blocks = [f"{given.repeat} blocks, in an order by seed {order_seed(config)} (--lab-order-seed)"] if given.repeat > 1 else []
-    return [*(header_lines(options.acceptance_inputs(given, config.rootpath)) if options.user_files(given) else []), *blocks]
+    beside = [config.stash[BESIDE]] if BESIDE in config.stash else []
+    brought = header_lines(options.acceptance_inputs(given, config.rootpath)) if options.user_files(given) else []
+    return [*beside, *brought, *blocks]
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
@@ -198,8 +209,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     given = session.config.option
     if not given.collectonly and any(map(judges, session.items)):
-        if (error := options.earlier(given)) is not None:
-            refuse(error)
         for name in (VERDICTS, SUMMARY, PAGE, FILE):
             (given.results / name).unlink(missing_ok=True)
         judging = [item for item in session.items if judges(item) and "evidence" in getattr(item, "fixturenames", ())]
@@ -321,6 +330,8 @@ def _summarize(config: pytest.Config, state: RunningSession) -> None:
 
     state.runs = config.option.repeat
     config.stash[WRITTEN] = session_page.leave(config.getoption("--results"), state)
+    if (cache := getattr(config, "cache", None)) is not None:
+        cache.set(LAST, str(config.getoption("--results").resolve()))
 
 
 @pytest.hookimpl(trylast=True)

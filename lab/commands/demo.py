@@ -18,7 +18,6 @@ from lab.host import runs
 from lab.wait import until
 
 FOLDER = Path("elastic-lab-demo")
-RESULTS, PAGE = "results", "report.html"
 UP_S = 600  # for the session to bring its cluster up
 # What the folder has: its name there, and the file that it is a copy of.
 FILES = {
@@ -45,9 +44,8 @@ def run(options: Namespace) -> int:
     built = time.monotonic()
     code = _session(folder, board=not options.no_board)
     if code not in (BAD_INPUT, FAULT):
-        _start(folder, "-m", "lab", "report", f"--results={RESULTS}").wait()
+        _start(folder, "-m", "lab", "report").wait()
     now = time.monotonic()
-    print(f"read {folder / RESULTS / PAGE}")
     print(f"the demo took {now - built:.0f} s, and {built - begun:.0f} s of preparing before it")
     print(f"files to change: {folder / 'test_spike.py'}, {folder / 'profiles'}, {folder / 'manifests'}")
     print(f"again: cd {folder} && pytest -m spike")
@@ -70,7 +68,7 @@ def prepare(folder: Path) -> None:
 def _session(folder: Path, *, board: bool) -> int:
     """Run the folder's experiment, with the live board of its cluster beside it; returns the session's exit code."""
     before = runs.prometheus()
-    started = [_start(folder, "-m", "pytest", "-m", "spike", f"--results={RESULTS}")]
+    started = [_start(folder, "-m", "pytest", "-m", "spike")]
     session = started[0]
     try:
         if board:

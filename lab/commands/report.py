@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from argparse import Namespace
@@ -10,10 +11,14 @@ from pathlib import Path
 from lab.flags import Flags
 from lab.report import allure_report
 
+RESULTS = Path("results")
+LAST = Path(".pytest_cache/v/elastic-lab/results")  # what lab.plugin leaves there
+
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
-    parser.add_argument("--results", type=Path, default=Path("results"), help="the session's folder (default: results)")
+    text = "the session's folder (default: that of the last session that was run from here, else results)"
+    parser.add_argument("--results", type=Path, help=text)
     parser.add_argument("--least", type=int, metavar="N", help="fail unless the results hold at least N tests")
     parser.add_argument("--zip", action="store_true", help="pack the pages and the report into one file, to attach to a ticket")
 
@@ -21,14 +26,24 @@ def add_flags(parser: Flags) -> None:
 def run(chosen: Namespace) -> int:
     """Build the report, and print where it is. Returns 0, or 1 if the quality gate is not met."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    built = allure_report.build(chosen.results)
+    results = chosen.results or last_results()
+    built = allure_report.build(results)
     print(f"evidence: {built}")
     if chosen.zip:
-        packed = allure_report.archive(chosen.results)
+        packed = allure_report.archive(results)
         print(f"archive: {packed} ({packed.stat().st_size / 1e6:.1f} MB)")
-    wrong = allure_report.gate(chosen.results, chosen.least) if chosen.least is not None else None
+    wrong = allure_report.gate(results, chosen.least) if chosen.least is not None else None
     if wrong:
         print(f"lab: quality gate: {wrong}", file=sys.stderr)
     if built.page is not None:
         print(f"read {built.page}")
     return 1 if wrong else 0
+
+
+def last_results() -> Path:
+    """The folder of the last session in the current directory, by pytest's cache; ``results`` where it says none."""
+    try:
+        folder = Path(json.loads(LAST.read_text()))
+    except (OSError, ValueError):
+        return RESULTS
+    return folder if folder.is_dir() else RESULTS

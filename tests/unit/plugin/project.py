@@ -77,6 +77,6 @@ def record(folder, results):
 
 def session(python, folder, *options):
     """A session of pytest in ``folder``: (exit code, what it printed)."""
-    command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", *map(str, options)]
+    command = [str(python), "-m", "pytest", *map(str, options)]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     return SimpleNamespace(code=ran.returncode, printed=ran.stdout + ran.stderr)

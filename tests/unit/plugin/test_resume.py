@@ -1,11 +1,14 @@
 """A session that goes on: what is finished is taken, what is not is run beside it, and nothing is run over unasked."""
 
+import contextlib
 import json
 import shutil
 import sys
 from functools import partial
 
 import pytest
+
+from lab.commands.report import last_results
 
 from . import project
 
@@ -87,13 +90,15 @@ def test_a_session_goes_on(earlier, session, left):
 
 
 def test_an_earlier_session_is_not_run_over(session, left):
-    """One line, exit code 2, and what the earlier one left is all there: records, verdicts and Allure's results."""
+    """The next goes into a folder beside it and says so; what the earlier one left is all there. It is the one to report."""
     before = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}
     ran = session()
-    assert (ran.code, ran.executed) == (2, 0), ran.printed
-    line = "--results: 'left' is not allowed; allowed: a folder without records, as it has 1 and none is run over; --resume"
-    assert line in ran.printed
+    assert (ran.code, ran.executed) == (1, 1), ran.printed
+    assert "left has records of an earlier session (--resume goes on there): this one goes into left-2\n" in ran.printed
+    assert len(records(left.with_name("left-2"))) == 1
     assert {path: path.read_bytes() for path in left.rglob("*") if path.is_file()} == before
+    with contextlib.chdir(left.parent):
+        assert last_results() == left.with_name("left-2")
 
 
 def test_what_runs_no_trial_needs_no_leave(session):
