@@ -232,7 +232,8 @@ class Progress:
         self._schedule = Schedule(planned, options.chosen_scale(config.option), config.option.repeat)
         self._ended: set[str] = set()
         self._begun = time.monotonic()
-        self._say = config.pluginmanager.get_plugin("terminalreporter").write_line
+        terminal = config.pluginmanager.get_plugin("terminalreporter")
+        self._say = terminal.write_line if terminal is not None else print
         for line in self._schedule.lines:
             self._say(line)
 
