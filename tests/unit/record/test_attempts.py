@@ -56,22 +56,15 @@ def test_attempts_are_found_by_their_number(tmp_path):
 
 def test_trials_that_a_session_did_not_ask_for_are_counted(tmp_path):
     """A page that goes on in a folder with other tests selected says that it is not about all of the folder."""
-    kept = [Record(folder) for _ in range(2) for folder in attempt(tmp_path, A)]
+    machine = replace(made.MACHINE, speed=300_000)
+    kept = [Record(folder) for _ in range(2) for folder in attempt(tmp_path, A, machine=machine)]
     attempt(tmp_path, B)
     assert store.identities(tmp_path) == {A, B}
-    facts = Summary(RunningSession(records=kept, asked={A}).session(tmp_path)).facts
-    assert facts["not judged"] == "1 more trial in this folder, of tests that were not selected"
-    assert RunningSession(records=kept, asked={A, B}).session(tmp_path).head.others == 0
-
-
-def test_a_session_has_the_median_of_its_trials_speeds(tmp_path):
-    """A record of before has none, and does not count."""
-    machines = [replace(made.MACHINE, speed=speed) for speed in (None, 300_000, 200_000, 310_000)]
-    kept = [Record(folder) for machine in machines for folder in attempt(tmp_path, A, machine=machine)]
     session = RunningSession(records=kept, asked={A}).session(tmp_path)
     assert session.speed == 300_000
-    assert session.head.machine.endswith("speed 300 (200 to 310) thousand events/s")
-    assert RunningSession(records=kept[:1], asked={A}).session(tmp_path).speed is None
+    facts = Summary(session).facts
+    assert facts["not judged"] == "1 more trial in this folder, of tests that were not selected"
+    assert RunningSession(records=kept, asked={A, B}).session(tmp_path).head.others == 0
 
 
 @pytest.mark.parametrize("ended", ["interrupted", "fault: the broker died", "running"])

@@ -55,14 +55,6 @@ def test_different_seqs_are_counted_once(seqs: list[int], size: int) -> None:
     assert folded(rows, EMPTY, [[size, size], [size]]).seqs == len(set(seqs))
 
 
-def test_a_hole_in_the_log_is_no_message() -> None:
-    """Offsets 3 and 4 are missing: the partition ends where it ends, and holds two messages less."""
-    rows = [(2, offset, offset, 0, 10) for offset in (0, 1, 2, 5, 6)]
-    left = folded(rows, pd.DataFrame({"partition": [2], "first": [1], "last": [5]}), [[2]])
-    assert left.bounds.to_dict("index") == {2: {"n": 5, "log_end": 7}}
-    assert left.sums.to_dict("index") == {(2, 1): {"crc": 10, "upto": 20}, (2, 5): {"crc": 10, "upto": 40}}
-
-
 def test_events_count_in_the_bin_of_their_schedule() -> None:
     """At a bin's edge an event is in the bin that begins there, whatever batch it comes in."""
     rows = [(0, offset, offset, at, 1) for offset, at in enumerate((0, BIN_NS - 1, BIN_NS, 5 * BIN_NS))]

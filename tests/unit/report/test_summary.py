@@ -124,11 +124,14 @@ def test_a_test_that_fails_beside_its_claims_is_told(page: Page) -> None:
 
 @pages
 def test_an_empty_session_says_so(page: Page) -> None:
-    """Nothing judged and nothing concluded is written out, not left blank."""
-    text = page([], expected=["2 reaction"])
+    """Nothing judged and nothing concluded is written out, not left blank. Facts that are not known are left out."""
+    text = page([], expected=["2 reaction"], head=Head(runs=6, scale="quick: time / 30", machine="2 cores", trials=3, others=2))
     assert "1 experiment is missing. Nothing was judged." in plain(text)
     assert "No experiment of this session concluded" in section(text, "Recommended policy")
     assert "0 held, 0 breached, 0 no data; 1 of 1 experiments missing" in plain(text)
+    for fact in ("scale", "quick: time / 30", "machine", "2 cores", "6 of each trial", "2 more trials in this folder"):
+        assert fact in text
+    assert "runtime" not in text
 
 
 @pytest.mark.parametrize(
@@ -160,15 +163,6 @@ def test_an_experiment_that_ran_in_part_is_named_as_such() -> None:
 
 
 @pages
-def test_facts_stand_above_every_number(page: Page) -> None:
-    """Each by its name; what is not known is left out."""
-    text = plain(page([], head=Head(runs=6, scale="quick: time / 30", machine="2 cores", trials=3, others=2)))
-    for fact in ("scale", "quick: time / 30", "machine", "2 cores", "6 of each trial", "2 more trials in this folder"):
-        assert fact in text
-    assert "runtime" not in text
-
-
-@pages
 def test_the_policy_says_what_and_why(page: Page) -> None:
     """The setting, its value, the reason and the experiment, over the YAML as it would be applied."""
     policy = "# lag & more\nspec:\n  maxReplicaCount: 24   # <= P\n"
@@ -182,13 +176,8 @@ def test_the_policy_says_what_and_why(page: Page) -> None:
 def test_repeats_show_their_interval_and_their_number(page: Page) -> None:
     """Median, interval with its confidence, runs, and in how many it held; a number of one run, or of all, says so."""
     repeats = Repeats(6, 5, worst=95.0, low=60.0, high=95.0, confidence=0.96875)
-    given = [
-        replace(HELD, repeats=repeats, experiment="1 signal"),
-        BREACHED,
-        replace(BREACHED, runs=6),
-        replace(NO_DATA, runs=5),
-    ]
-    text = plain(page(given))
+    first = replace(HELD, repeats=repeats, experiment="1 signal")
+    text = plain(page([first, BREACHED, replace(BREACHED, runs=6), replace(NO_DATA, runs=5)]))
     for said in ("60 to 95 (97 %), n = 6, held in 5, worst 95", "n = 1", "one number of 6 runs", "n = 5"):
         assert said in text
 

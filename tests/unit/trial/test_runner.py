@@ -158,16 +158,14 @@ def test_each_event_happens_when_its_phase_begins(names, monkeypatch):
     """Whichever phase comes first: none waits for another's."""
     steps = tuple(Step(10 * number, 1, phase) for number, phase in enumerate(names))
     profile = Profile(steps, 30)
-    chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary", until="replayed")
+    chosen = replace(ALONE, until="replayed")
     during = schedule({"sigkill": Kill(), "repartition": Grow(48)}, profile, Context("binary", chosen.policy, 24))
     told = Told(names)
-    made = stage(Broker(0, [0]))
+    made, order, happened = stage(Broker(0, [0])), [], {}
     made.inputs, made.reports, made.names = replace(chosen, profile=profile, during=during), told, {}
     made.transitions, made.baseline = SimpleNamespace(wait=told.wait), SimpleNamespace(replicas=4, why="")
-    order: list[str] = []
     made.apply, made.ready, made.produce = lambda _: None, lambda *_: True, lambda: order.append("traffic")
     monkeypatch.setattr(traffic_start, "await_sync_point", lambda _: order.append("point of the sync"))
-    happened = {}
     monkeypatch.setattr(phases, "is_active", lambda _: True)
     monkeypatch.setattr(phases, "happen", lambda _, phase, event: happened.update({event: told.phase}))
     assert phases.drive([made]) == ["complete"]

@@ -41,17 +41,15 @@ def test_a_restart_is_through_when_all_pods_are_new_and_ready(status, more, thro
 @pytest.mark.parametrize("owner", [DEPLOYMENT, STATEFUL_SET])
 def test_a_restart_changes_the_template_of_what_makes_the_pods(monkeypatch, owner):
     """As kubectl does, by the annotation, and it waits for the generation that this made."""
-    sent = {}
+    sent, running, waited = {}, stage(THROUGH), []
 
-    def patch(kind, body, name, namespace, content_type):
-        sent[kind] = name, namespace, list(body["spec"]["template"]["metadata"]["annotations"])
+    def patch(kind, body, **where):
+        sent[kind] = where["name"], where["namespace"], list(body["spec"]["template"]["metadata"]["annotations"])
         return SimpleNamespace(metadata=SimpleNamespace(generation=2))
 
     resources = SimpleNamespace(get=lambda api_version, kind: SimpleNamespace(patch=partial(patch, kind)))
     monkeypatch.setattr(scaling, "DynamicClient", lambda api: SimpleNamespace(resources=resources))
-    running, waited = stage(THROUGH), []
-    running.api, running.namespace, running.check = None, "trial-x", None
-    running.owner = lambda name: owner
+    running.api, running.namespace, running.check, running.owner = None, "trial-x", None, lambda name: owner
     running.transitions.wait = lambda condition, *rest: waited.append(condition())
     assert perform(Restart(), running) == {"pods": 2}
     assert sent == {owner: ("consumer", "trial-x", ["kubectl.kubernetes.io/restartedAt"])}

@@ -54,15 +54,14 @@ def now(monkeypatch):
     return at
 
 
-def test_the_scaledobject_is_left_until_the_group_is_up():
+@pytest.mark.parametrize(("policy", "left"), [("lag-4500-cron", True), ("lag-4500", False)])
+def test_the_scaledobject_is_left_until_the_group_is_up(policy, left):
     """Everything else is applied before; one without a time of day is not left."""
-    made = stage(chosen())
+    made = stage(chosen(policy))
     phases.put_up(made)
-    assert "ScaledObject" not in {item["kind"] for item in made.applied}
-    assert {"ConfigMap", "Deployment"} <= {item["kind"] for item in made.applied}
-    made = stage(chosen("lag-4500"))
-    phases.put_up(made)
-    assert "ScaledObject" in {item["kind"] for item in made.applied}
+    kinds = {item["kind"] for item in made.applied}
+    assert {"ConfigMap", "Deployment"} <= kinds
+    assert ("ScaledObject" not in kinds) is left
 
 
 def test_keda_gets_the_minutes_of_the_day_and_the_record_both():
@@ -158,15 +157,14 @@ def test_the_points_of_many_trials_fill_the_period():
 
 
 def test_a_trial_that_is_run_again_begins_at_the_same_point():
-    """It is drawn by the identity, and the order in which two sides are put up does not change it."""
+    """It is drawn by the identity, and the order in which two sides are put up does not change it.
+
+    A time of day has its own moment, and replicas by decree have no HPA: there is no sync to meet.
+    """
     sides = duet.sides(bursts(), bursts("lag-4500-arrivals"))
     assert traffic_start.drawn_s(sides) == traffic_start.drawn_s(sides[::-1]) > 0
-
-
-@pytest.mark.parametrize(("policy", "profile"), [("lag-4500-cron", "spike-announced"), ("up-and-down", "saturate")])
-def test_without_a_sync_to_meet_nothing_is_waited_for(policy, profile):
-    """A time of day has its own moment, and replicas by decree have no HPA."""
-    assert traffic_start.drawn_s([bursts(policy, profile=profile, scale=QUICK)]) == 0
+    for policy, profile in (("lag-4500-cron", "spike-announced"), ("up-and-down", "saturate")):
+        assert traffic_start.drawn_s([bursts(policy, profile=profile, scale=QUICK)]) == 0
 
 
 def test_the_wait_ends_at_the_point_or_by_a_component_that_dies(monkeypatch):

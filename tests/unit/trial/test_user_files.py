@@ -60,9 +60,10 @@ def test_the_examples_are_a_trial_of_their_own():
 
 def test_what_is_not_brought_is_the_acceptances_own():
     """Without a file it is experiment 2's trial; with one the other two are its."""
-    assert read(UserFiles()).id == inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary").id
+    own = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
+    assert read(UserFiles()).id == own.id
     chosen = read(UserFiles(scaledobject=ORDERS))
-    assert (chosen.profile_name, chosen.workload, chosen.partitions) == ("step-10x", Workload(), 24)
+    assert (chosen.profile_name, chosen.workload, chosen.partitions) == (own.profile_name, own.workload, own.partitions)
 
 
 def test_a_file_of_any_name_makes_an_identity_kubernetes_takes(tmp_path):
