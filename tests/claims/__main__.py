@@ -20,6 +20,7 @@ Of those {open}, {unbuilt} are not built, {never} are non-goals, and {tested} ha
 
 {counts}
 """
+HEADING = "{}: {}"
 SECTION = """
 ## {verdict}
 """
@@ -51,61 +52,47 @@ def page(found: Sequence[Text]) -> str:
 
 
 def _counts(found: Sequence[Text]) -> Table:
-    head = ("", "claims", *register.VERDICTS)
-    rows = [_count(f"{text.name}: {text.title}", text.claims, text.name) for text in found]
-    rows.append(_count("all", [claim for text in found for claim in text.claims]))
+    """A row for each text, whose counts lead to its headings, and one for all."""
+    head, rows = ("", "claims", *register.VERDICTS), []
+    for label, name, claims in (
+        *((f"{text.name}: {text.title}", text.name, text.claims) for text in found),
+        ("all", "", [claim for text in found for claim in text.claims]),
+    ):
+        row: list[str | Cell] = [label, str(len(claims))]
+        for verdict, number in register.by_verdict(claims).items():
+            heading = f"#{pages.anchor(HEADING.format(verdict.capitalize(), name))}"
+            row.append(Cell(links=((str(number), heading),)) if name and number else str(number))
+        rows.append(row)
     return Table(head, rows, frozenset(range(1, len(head))))
 
 
-def _count(label: str, claims: Sequence[Claim], name: str = "") -> list[str | Cell]:
-    """A row of the table of counts; a count leads to the heading of the text ``name``, if it is given."""
-    row: list[str | Cell] = [label, str(len(claims))]
-    for verdict, number in register.by_verdict(claims).items():
-        heading = f"#{pages.anchor(_heading(verdict, name))}"
-        row.append(Cell(links=((str(number), heading),)) if name and number else str(number))
-    return row
-
-
-def _heading(verdict: str, name: str) -> str:
-    return f"{verdict.capitalize()}: {name}"
-
-
 def _section(verdict: str, found: Sequence[Text]) -> str:
-    parts = [(text, [claim for claim in text.claims if claim.verdict == verdict]) for text in found]
-    head = OPEN_HEAD if verdict == OPEN else HEAD
-    return SECTION.format(verdict=verdict.capitalize()) + "".join(
-        PART.format(heading=_heading(verdict, text.name), title=text.title, table=Table(head, list(map(_row, claims))).markdown)
-        for text, claims in parts
-        if claims
-    )
+    section, head = SECTION.format(verdict=verdict.capitalize()), OPEN_HEAD if verdict == OPEN else HEAD
+    for text in found:
+        if rows := [_row(claim) for claim in text.claims if claim.verdict == verdict]:
+            heading = HEADING.format(verdict.capitalize(), text.name)
+            section += PART.format(heading=heading, title=text.title, table=Table(head, rows).markdown)
+    return section
 
 
 def _row(claim: Claim) -> list[str | Cell]:
+    """The claim; what was measured and in which sessions, or what a claim that is not yet judged lacks; its command."""
     thread = pages.link(claim.section)
     section = Cell(links=(thread,)) if thread else Cell(claim.section)
-    return [Cell(claim.id, code=True), section, f"“{claim.quote}”", *_found(claim), claim.way, Cell(claim.rerun, code=True)]
-
-
-def _found(claim: Claim) -> list[Cell]:
-    """What was measured and in which sessions; for a claim that is not yet judged what is missing, or why it is a non-goal."""
-    if claim.verdict == OPEN:
-        return [Cell(claim.missing or claim.non_goal)]
-    lacking = f" Missing: {claim.missing}" if claim.missing else ""
-    return [Cell(claim.number + lacking), Cell(", ".join(claim.sessions))]
-
-
-def whole() -> str:
-    """The page of the committed texts. Raises :class:`InputError` for a row that can't be used."""
-    found = texts(CLAIMS)
-    for text in found:
-        register.check(text, paths.PROJECT)
-    return page(found)
+    found = [Cell(claim.missing or claim.non_goal)]
+    if claim.verdict != OPEN:
+        lacking = f" Missing: {claim.missing}" if claim.missing else ""
+        found = [Cell(claim.number + lacking), Cell(", ".join(claim.sessions))]
+    return [Cell(claim.id, code=True), section, f"“{claim.quote}”", *found, claim.way, Cell(claim.rerun, code=True)]
 
 
 def main() -> int:
-    """Print the page; a row that can't be used is one line on stderr and exit code 2."""
+    """Print the page of the committed texts; a row that can't be used is one line on stderr and exit code 2."""
     try:
-        sys.stdout.write(whole())
+        found = texts(CLAIMS)
+        for text in found:
+            register.check(text, paths.PROJECT)
+        sys.stdout.write(page(found))
     except InputError as error:
         print(f"claims: {error}", file=sys.stderr)
         return BAD_INPUT

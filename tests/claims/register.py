@@ -99,16 +99,16 @@ def check(text: Text, project: Path) -> None:
     judged = _judged(project / TABLE)
     for claim in text.claims:
         for node in claim.tests:
-            if not _exists(node, project):
+            module, _, function = node.partition("::")
+            if function not in _tests(project / module):
                 raise InputError(text.file, f"{claim.id}.tests", node, "FILE::FUNCTION of a test in the project")
         for named in _PATH.findall(claim.command):
             if not (project / named).exists():
                 raise InputError(text.file, f"{claim.id}.command", named, "a file of the project")
         for session in claim.sessions:
             if not judged.get(session, frozenset()) & set(claim.tests):
-                raise InputError(
-                    text.file, f"{claim.id}.sessions", session, f"a session of {TABLE} that judged one of its tests"
-                )
+                allowed = f"a session of {TABLE} that judged one of its tests"
+                raise InputError(text.file, f"{claim.id}.sessions", session, allowed)
 
 
 def figures(words: str) -> list[str]:
@@ -160,31 +160,18 @@ def _faults(claim: Claim, prefix: str) -> Iterator[tuple[str, str]]:
     if claim.verdict not in VERDICTS:
         yield "verdict", f"one of {', '.join(VERDICTS)}"
     if claim.verdict == OPEN:
-        yield from _open_faults(claim)
-    else:
-        yield from _judged_faults(claim)
-
-
-def _open_faults(claim: Claim) -> Iterator[tuple[str, str]]:
-    for name in ("number", "sessions"):
-        if getattr(claim, name):
-            yield name, f"none, as the claim is {OPEN}"
-    if bool(claim.missing) == bool(claim.non_goal):
-        yield "missing", f"what is missing, or a non_goal, and not both, as the claim is {OPEN}"
-
-
-def _judged_faults(claim: Claim) -> Iterator[tuple[str, str]]:
+        for name in ("number", "sessions"):
+            if getattr(claim, name):
+                yield name, f"none, as the claim is {OPEN}"
+        if bool(claim.missing) == bool(claim.non_goal):
+            yield "missing", f"what is missing, or a non_goal, and not both, as the claim is {OPEN}"
+        return
     if not figures(claim.number):
         yield "number", f"a sentence with a number, as the claim is {claim.verdict}"
     if not claim.rerun:
         yield "command", f"a command, or tests, as the claim is {claim.verdict}"
     if claim.non_goal:
         yield "non_goal", f"none, as the claim is {claim.verdict}"
-
-
-def _exists(node: str, project: Path) -> bool:
-    file, _, function = node.partition("::")
-    return function in _tests(project / file)
 
 
 @cache

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from lab.archive.repository import Repository
 from lab.errors import BREACHED, FAULT, HELD, InputError, LabFault
@@ -22,6 +23,7 @@ from tests.records.choice import MOST_BYTES, Choice, choose
 from tests.records.compact import compact, size
 from tests.records.nested import SESSIONS, Said, differences, judge, kind
 
+Verdicts = Mapping[str, Sequence[Mapping[str, Any]]]  # the rows of each test
 LARGE = 300_000
 MOST_EVIDENCE = 25_000_000
 
@@ -55,20 +57,18 @@ def judge_archive(repository: Repository, names: Sequence[str]) -> int:
     for place, name in enumerate(names := list(names) or list(repository.lock.sessions), 1):
         folder = repository.fetch(name)
         stored = json.loads((folder / VERDICTS).read_text())
-        lines = [
-            line
-            for session, rows in stored["sessions"].items()
-            if rows
-            for line in differences(rows, judge(session, folder, list(rows), stored["repeat"]))
-        ]
+        lines = judged_otherwise(stored["sessions"], folder, stored["repeat"])
         differ += len(lines)
-        print(
-            f"{place} of {len(names)} {name}: {f'{len(lines)} differ' if lines else 'as locked'}",
-            *lines,
-            sep="\n  ",
-            flush=True,
-        )
+        word = f"{len(lines)} differ" if lines else "as locked"
+        print(f"{place} of {len(names)} {name}: {word}", *lines, sep="\n  ", flush=True)
     return BREACHED if differ else HELD
+
+
+def judged_otherwise(sessions: Mapping[str, Verdicts], folder: Path, repeat: int) -> list[str]:
+    """A line for each verdict of ``sessions`` that differs from what the records in ``folder`` give now."""
+    given = {session: rows for session, rows in sessions.items() if rows}
+    now = {session: judge(session, folder, list(rows), repeat) for session, rows in given.items()}
+    return [line for session, rows in given.items() for line in differences(rows, now[session])]
 
 
 def keep_session(results: Sequence[Path], folder: Path) -> None:
@@ -102,13 +102,7 @@ def leave_out(content: sessions.Session, folder: Path) -> None:
 
 
 def keep(
-    results: Sequence[Path],
-    target: Path,
-    sessions: Sequence[str],
-    most: int,
-    *,
-    whole: Sequence[str] = (),
-    repeat: int = 1,
+    results: Sequence[Path], target: Path, sessions: Sequence[str], most: int, *, whole: Sequence[str] = (), repeat: int = 1
 ) -> None:
     """Put small records of ``results`` and their verdicts in the place of those in ``target``: at most so many bytes.
 
@@ -126,7 +120,12 @@ def keep(
             for name, path in there.items():
                 (large / "records" / name).unlink(missing_ok=True)  # the last one that is named counts
                 (large / "records" / name).symlink_to(path.resolve())
-        said = {session: judgeable(judge(session, large, whole, repeat)) for session in sessions}
+        judged = {session: judge(session, large, whole, repeat) for session in sessions}
+        # The tests that came to their end and judged records.
+        said = {
+            session: {test: one for test, one in tests.items() if one.whole and one.rows and one.trials}
+            for session, tests in judged.items()
+        }
         read = files_read(said)
         sizes = {name: compact(large / "records" / name, small / "records" / name, files) for name, files in read.items()}
         needs = {test: set(one.trials) for tests in said.values() for test, one in tests.items()}
@@ -139,13 +138,7 @@ def keep(
                 shutil.rmtree(spare)
         if whole and not any(kept.values()):
             raise LabFault(f"none of {len(whole)} tests comes to its end from its records alone")
-        wrong = [
-            line
-            for session, rows in kept.items()
-            if rows
-            for line in differences(rows, judge(session, small, list(rows), repeat))
-        ]
-        if wrong:
+        if wrong := judged_otherwise(kept, small, repeat):
             raise LabFault(f"the small records don't give the same verdicts: {'; '.join(wrong)}")
         write_json(small / VERDICTS, {"repeat": repeat, "sessions": kept})
         shutil.rmtree(target, ignore_errors=True)
@@ -168,11 +161,6 @@ def again() -> None:
                 print(line)
             stored["sessions"][session] = {test: now[test].rows for test in tests if now[test].whole}
     write_json(FOLDER / VERDICTS, stored)
-
-
-def judgeable(said: Mapping[str, Said]) -> dict[str, Said]:
-    """The tests that came to their end and judged records."""
-    return {test: one for test, one in said.items() if one.whole and one.rows and one.trials}
 
 
 def files_read(said: Mapping[str, Mapping[str, Said]]) -> dict[str, set[str]]:

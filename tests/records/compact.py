@@ -33,13 +33,8 @@ def compact(record: Path, target: Path, files: Collection[str]) -> int:
         elif source.exists():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target / name)
-    seal(target)
+    Record(target).trial.sealed(target).write(target)  # the one place where a small record's checksums are written
     return size(target)
-
-
-def seal(folder: Path) -> None:
-    """Make trial.json agree with the files that are there now. The one place where a small record's checksums are written."""
-    Record(folder).trial.sealed(folder).write(folder)
 
 
 def size(folder: Path) -> int:
@@ -69,21 +64,9 @@ def _ledger(source: Path, target: Path) -> None:
 
 
 def _pack(table: pa.Table, file: Path) -> None:
-    encodings = {}
-    for field in table.schema:
-        if pa.types.is_integer(field.type):
-            encodings[field.name] = "DELTA_BINARY_PACKED"
-        elif pa.types.is_floating(field.type):
-            encodings[field.name] = "BYTE_STREAM_SPLIT"
-    others = [field.name for field in table.schema if field.name not in encodings]
-    pq.write_table(
-        table,
-        file,
-        compression="zstd",
-        compression_level=19,
-        data_page_size=PAGE,
-        row_group_size=max(1, table.num_rows),
-        use_dictionary=others,
-        column_encoding=encodings,
-        write_statistics=False,
-    )
+    packed = {pa.types.is_integer: "DELTA_BINARY_PACKED", pa.types.is_floating: "BYTE_STREAM_SPLIT"}
+    encodings = {field.name: way for field in table.schema for fits, way in packed.items() if fits(field.type)}
+    others = [name for name in table.column_names if name not in encodings]
+    how = {"compression": "zstd", "compression_level": 19, "data_page_size": PAGE, "write_statistics": False}
+    rows = max(1, table.num_rows)
+    pq.write_table(table, file, row_group_size=rows, use_dictionary=others, column_encoding=encodings, **how)

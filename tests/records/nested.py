@@ -24,20 +24,15 @@ TIMEOUT_S = 1800  # a minute or two on a quiet machine
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["lab.plugin", "lab.measure.overview", "lab.evidence", "tests.records.plugin"])
 _EXAMPLES = paths.PROJECT / "docs" / "examples"
+_BROUGHT = {"scaledobject": "orders", "traffic-profile": "evening-peak", "workload": "enricher"}
+_ACCEPTANCE = [f"--{option}={_EXAMPLES / name}.yaml" for option, name in _BROUGHT.items()]
 # The kinds of session there are: what each takes beside its tests, and where these are.
 SESSIONS: dict[str, tuple[Sequence[str], str]] = {
     "experiments": ([f"--scale={scales.QUICK}"], "tests/experiments"),
     "scenarios": (["--scale=medium"], "tests/scenarios"),
     "scenarios on kind": (["--scale=medium", "--cluster=kind"], "tests/scenarios"),
     "experiments on kind": ([f"--scale={scales.QUICK}", "--cluster=kind"], "tests/experiments"),
-    "acceptance": (
-        [
-            f"--scaledobject={_EXAMPLES / 'orders.yaml'}",
-            f"--traffic-profile={_EXAMPLES / 'evening-peak.yaml'}",
-            f"--workload={_EXAMPLES / 'enricher.yaml'}",
-        ],
-        "tests/experiments/test_acceptance.py",
-    ),
+    "acceptance": (_ACCEPTANCE, "tests/experiments/test_acceptance.py"),
     "backlog": (["--scale=real"], "tests/experiments/test_backlog.py"),
     "scenarios at real time": (["--scale=real"], "tests/scenarios"),
     "experiments at close": (["--scale=close"], "tests/experiments"),

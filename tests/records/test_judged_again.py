@@ -34,33 +34,28 @@ def test_committed_records_give_the_same_verdicts(session, rows):
     assert differences(rows, judge(session, FOLDER, list(rows))) == []
 
 
+FLAPPING, CPU = "tests/experiments/test_5_flapping.py::a", "tests/scenarios/payments/test_payments_cpu.py::a"
+
+
 @pytest.mark.parametrize(
     ("test", "scale", "found"),
     [
-        ("tests/experiments/test_5_flapping.py::a", "quick", "experiments"),
-        ("tests/experiments/test_5_flapping.py::a", "real", "experiments at real time"),
+        (FLAPPING, "quick", "experiments"),
+        (FLAPPING, "real", "experiments at real time"),
         ("tests/experiments/test_backlog.py::a", "real", "backlog"),
-        ("tests/scenarios/payments/test_payments_cpu.py::a", "medium", "scenarios"),
-        ("tests/scenarios/payments/test_payments_cpu.py::a", "real", "scenarios at real time"),
-        ("tests/scenarios/payments/test_payments_cpu.py::a", "close", None),
+        (CPU, "medium", "scenarios"),
+        (CPU, "real", "scenarios at real time"),
+        (CPU, "close", None),
     ],
 )
 def test_a_session_is_judged_at_its_own_scale(test, scale, found):
-    """By the narrowest kind that has its tests."""
-    assert kind([test], str(scales.load(scale))) == found
-
-
-def test_a_session_on_kind_is_judged_as_one():
-    """The runtime is in the identity of its trials."""
-    tests, scale = ["tests/scenarios/zero_loss/test_zero_loss.py::a"], str(scales.load("medium"))
-    assert kind(tests, scale, "kind") == "scenarios on kind"
-    assert kind(tests, scale) == "scenarios"
-
-
-def test_a_session_with_a_sync_of_its_own_is_judged_with_it():
-    """Its trials have other ids than those at the controller's own period."""
-    brisk = replace(scales.load(scales.REAL), sync_s=5.0)
-    assert kind(["tests/experiments/test_18_sync.py::a"], str(brisk)) == "experiments at real time, an HPA sync of 5 s"
+    """By the narrowest kind that has its tests. Runtime and sync are in the identity of its trials."""
+    chosen = scales.load(scale)
+    assert kind([test], str(chosen)) == found
+    if found == "scenarios":
+        assert kind([test], str(chosen), "kind") == "scenarios on kind"
+    if found == "experiments at real time":
+        assert kind([test], str(replace(chosen, sync_s=5.0))) == f"{found}, an HPA sync of 5 s"
 
 
 def test_a_test_that_judges_all_records_is_left_out(tmp_path):
@@ -78,9 +73,8 @@ def test_the_archive_is_judged_session_by_session(tmp_path, monkeypatch, capsys)
     archive = SimpleNamespace(lock=SimpleNamespace(sessions={"one": None}), fetch=lambda name: tmp_path)
     monkeypatch.setattr(command, "Repository", lambda: archive)
     for measured, code in {1.0: 0, 2.0: 1}.items():
-        monkeypatch.setattr(
-            command, "judge", lambda *given, now=measured: {"own": Said([ROW | {"measured": now}], {}, whole=given[-1] == 6)}
-        )
+        said = Said([ROW | {"measured": measured}], {}, whole=True)
+        monkeypatch.setattr(command, "judge", lambda *given, said=said: {"own": said} if given[-1] == 6 else {})
         assert command.main(["--archive", "one"]) == code
     same, differs, named = capsys.readouterr().out.splitlines()
     assert (same, differs) == ("1 of 1 one: as locked", "1 of 1 one: 1 differ")
@@ -117,14 +111,8 @@ def test_of_each_experiment_the_test_is_taken_that_adds_least():
 @pytest.mark.parametrize(
     "change",
     [
-        {"measured": 1.001},
-        {"measured": None},
-        {"verdict": "breached"},
-        {"trials": ["y"]},
-        {"operator": "<"},
-        {"bound": 3.0},
-        {"unit": "s"},
-        {"why": "the group flaps"},
+        *({"measured": 1.001}, {"measured": None}, {"verdict": "breached"}, {"trials": ["y"]}, {"operator": "<"}),
+        *({"bound": 3.0}, {"unit": "s"}, {"why": "the group flaps"}),
         {"repeats": {"n": 2, "held": 1, "worst": 3.0, "low": 1.0, "high": 3.0, "confidence": 0.5}},
     ],
 )
@@ -146,11 +134,8 @@ def test_a_small_record_has_what_its_tests_read(tmp_path):
     events.to_parquet(tmp_path / "whole" / "ledger" / "events" / "part.parquet")
     bytes_ = compact(tmp_path / "whole", tmp_path / "small", {"transitions.parquet", "ledger/events", "hpa.log"})
     small = Record(tmp_path / "small")
-    assert sorted(file.name for file in small.folder.rglob("*") if file.is_file()) == [
-        "events.parquet",
-        "transitions.parquet",
-        "trial.json",
-    ]
-    assert bytes_ == sum(file.stat().st_size for file in small.folder.rglob("*") if file.is_file())
+    files = [file for file in small.folder.rglob("*") if file.is_file()]
+    assert sorted(file.name for file in files) == ["events.parquet", "transitions.parquet", "trial.json"]
+    assert bytes_ == sum(file.stat().st_size for file in files)
     pd.testing.assert_frame_equal(small.transitions, whole.transitions)
     assert small.produced.to_dict("list") == {"partition": [0, 0, 1], "offset": [0, 1, 0], "seq": [0, 1, 2]}

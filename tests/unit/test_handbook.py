@@ -60,7 +60,7 @@ def test_a_picture_is_on_a_page():
 
 
 ROW = {"session": "a", "test": "test_x", "quantity": "flips", "claim": "it flaps", "n": "1", "held": "", "verdict": "breached"}
-ROWS = [ROW | {"value": "0.25", "low": "", "bound": "2"}, ROW | {"value": "4", "low": "", "bound": "2"}]
+ROWS = [ROW | {"value": value, "low": "", "bound": "2"} for value in ("0.25", "4")]
 
 
 def numbered(mark: str, what: str = "it flaps") -> str:

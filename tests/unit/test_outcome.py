@@ -34,6 +34,7 @@ class Empty(Record):
     scale = Scale("real", 1, 1)
 
 
+pytestmark = pytest.mark.spike
 EMPTY = Runs([Empty(Path("x"))])
 
 
@@ -54,42 +55,35 @@ def nothing():
     raise NoData("no samples")
 
 
-@pytest.mark.spike
 def test_holds(judged):
     judged.report("figures", {"missing": quantity("x", "nothing")(nothing)()})
     with judged.of(EMPTY, delivery=None) as claim:
         claim(number(2) > 1, "it is large")
 
 
-@pytest.mark.spike
 def test_breach(judged):
     with judged.of(EMPTY, delivery=None) as claim:
         claim(number(0) > 1, "it is large")
 
 
-@pytest.mark.spike
 def test_plain_assertion():
     assert False
 
 
-@pytest.mark.spike
 def test_nothing_outside_of_an_objective():
     nothing()
 
 
-@pytest.mark.spike
 def test_nothing_within_the_block(judged):
     with judged.of(EMPTY, delivery=None) as claim:
         claim(number(2) > 1, "it is large")
         nothing()
 
 
-@pytest.mark.spike
 def test_fault():
     raise LabFault("a component died")
 
 
-@pytest.mark.spike
 def test_refused():
     raise InputError("results", "record", "x", "a stored trial")
 
@@ -99,37 +93,33 @@ def broken():
     assert False, "a fixture's"
 
 
-@pytest.mark.spike
 def test_broken_setup(broken):
     pass
 
 
-@pytest.mark.spike
 def test_interrupted(judged):
     raise KeyboardInterrupt
 
 
-@pytest.mark.spike
 def test_terminated(judged):
     signal.raise_signal(signal.SIGTERM)
 
 
-@pytest.mark.spike
 def test_later(judged):
     """A later question."""
-
-
+'''
+CODE = """
 def test_of_code():
     raise ValueError("no lab, no fault")
-'''
+"""
 
 
 @pytest.fixture
 def session(tmp_path_factory):
     """Runs a session of some of TESTS, with an earlier one's verdicts in its folder: (code, printed, folder)."""
     folder = tmp_path_factory.mktemp("x")  # a folder whose name -k can't take for a test's
-    file = folder / "test_sessions.py"
-    file.write_text(TESTS)
+    for name, text in {"test_sessions.py": TESTS, "test_code.py": CODE}.items():
+        (folder / name).write_text(text)
     results = folder / "results"
     results.mkdir()
     for name in ("verdicts.json", "summary.md"):
@@ -137,7 +127,7 @@ def session(tmp_path_factory):
 
     def run(chosen, *options):
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "pyproject.toml"]
-        command += [str(file), "-k", chosen, f"--results={results}", *options]
+        command += [str(folder), "-k", chosen, f"--results={results}", *options]
         ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=NESTED_S, check=False)
         verdicts = results / "verdicts.json"
         rows = json.loads(verdicts.read_text()) if verdicts.exists() else None

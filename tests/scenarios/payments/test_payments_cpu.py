@@ -32,14 +32,10 @@ def test_the_larger_of_lag_and_cpu_wins(trials, evidence):
 
     with evidence.of({"lag and CPU": both, "lag": alone}) as claim:
         claim(found.first_on_cpu == 1, "CPU asks for pods before lag asks for anything", "text 2: two triggers")
-        claim.invariant(
-            found.off_largest == 0,
-            "an HPA takes the maximum of its triggers",
-            "the pinned Go code of the HPA/KEDA (tests/oracles): the maximum of the triggers",
-        )
-        claim(
-            found.most_by_lag <= 3, "lag asks for the floor of 3 pods while the consumers keep up", "text 2: minReplicaCount 3"
-        )
+        source = "the pinned Go code of the HPA/KEDA (tests/oracles): the maximum of the triggers"
+        claim.invariant(found.off_largest == 0, "an HPA takes the maximum of its triggers", source)
+        source = "text 2: minReplicaCount 3"
+        claim(found.most_by_lag <= 3, "lag asks for the floor of 3 pods while the consumers keep up", source)
         ups = scale_ups_since_spike(alone)
         claim.control(ups == 0, "lag alone does not see a group that computes", "the experiment's design: lag alone")
         for step in found.steps:

@@ -33,13 +33,11 @@ pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real syst
 
 PARTITIONS = 6
 POISON: dict[str, Any] = {"poison": "3:400", "cpu_request_m": 150, "grace_s": 2, "drain_timeout": 1}
+HANGING = "hang, max.poll.interval 10 s, a dead letter after 1"
 MODES: dict[str, tuple[str, dict[str, Any]]] = {
     "crash, restarted": ("scaledobject", {"poison_mode": CRASH}),
     "crash, a dead letter after 2 deaths": ("scaledobject", {"poison_mode": CRASH, "most_deaths": 2}),
-    "hang, max.poll.interval 10 s, a dead letter after 1": (
-        "scaledobject",
-        {"poison_mode": HANG, "most_deaths": 1, "max_poll_ms": 10_000},
-    ),
+    HANGING: ("scaledobject", {"poison_mode": HANG, "most_deaths": 1, "max_poll_ms": 10_000}),
     "spin, liveness 12 s, a dead letter after 1": ("lag-and-cpu", {"poison_mode": SPIN, "most_deaths": 1, "liveness_s": 12}),
 }
 UNCONTAINED, *_, SPINNING = MODES
@@ -84,11 +82,8 @@ def test_cpu_buys_pods_for_one_that_spins(fallen, evidence):
     evidence.report("the HPA's status", {"highest CPU over its target of 75 %": cpu_over_target(record)})
 
     with evidence.of({SPINNING: record}, delivery=None) as claim:
-        claim(
-            cpu_over_target(record) > 1,
-            "one pod of three that spins takes the average over the target",
-            "arithmetic: 1 core / 150 millicores / 3 pods = 222 % of the requests, and the target is 75 %",
-        )
+        source = "arithmetic: 1 core / 150 millicores / 3 pods = 222 % of the requests, and the target is 75 %"
+        claim(cpu_over_target(record) > 1, "one pod of three that spins takes the average over the target", source)
         claim(poison_stall(record).scale_ups > 0, "the CPU trigger adds pods, which is all it can do", "text 2: safety net")
 
 
@@ -100,17 +95,11 @@ def test_cpu_asks_for_no_pod_in_the_texts_trace(fallen, evidence):
     evidence.report("the HPA's status", {"highest CPU over its target of 75 %": highest})
 
     with evidence.of({TRACE: record}, delivery=AT_LEAST_ONCE) as claim:
-        claim.control(
-            highest >= 0.5,
-            "one pod of three spins: it alone is 61 % of what the three ask for",
-            "arithmetic: 1 core / 550 millicores / 3 pods = 61 %, and 61 / 75 = 0.81",
-        )
+        source = "arithmetic: 1 core / 550 millicores / 3 pods = 61 %, and 61 / 75 = 0.81"
+        claim.control(highest >= 0.5, "one pod of three spins: it alone is 61 % of what the three ask for", source)
         claim(highest < 1, "one pod of three that spins stays under the target", "text 2: (100 + 5 + 5) / 3 = 36 %")
-        claim(
-            poison_stall(record).scale_ups == 0,
-            "CPU asks for no pod, where the text says 4 or 5",
-            "HPA algorithm: ceil(replicas x utilization / target)",
-        )
+        source = "HPA algorithm: ceil(replicas x utilization / target)"
+        claim(poison_stall(record).scale_ups == 0, "CPU asks for no pod, where the text says 4 or 5", source)
 
 
 @pytest.mark.parametrize("name", [name for name in MODES if name not in (UNCONTAINED, TRACE)])

@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature(
 
 PARTITIONS = 6
 LAG_THRESHOLD = 250  # the author's: what one pod may have waiting
+STALLS = "the experiment's design: the poison stalls"
 STALL = "no pod brings a poisoned partition past its poison"
 MOVES_ON = "the poison is out of the way: no more waits than one pod's share"
 POISON = {"poison": "3:400", "dlq": "off", "cpu_request_m": 150}
@@ -61,14 +62,12 @@ def poisoned(trials):
 def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
     """One message that never succeeds: as many pods as there are partitions, and not a message of its partition more."""
     record = poisoned(name)
+    over = (poison_stall(record).most / PARTITIONS).named("most replicas over the partitions")
 
     with evidence.of({name: record}) as claim:
-        claim.control(poison_stall(record).progress == 0, STALL, "the experiment's design: the poison stalls")
-        claim(
-            most_over_partitions(record) >= 1,
-            "the group gets as many pods as can own a partition, for nothing",
-            "text 2: poison pill",
-        )
+        claim.control(poison_stall(record).progress == 0, STALL, STALLS)
+        source = "text 2: poison pill"
+        claim(over >= 1, "the group gets as many pods as can own a partition, for nothing", source)
 
 
 @pytest.mark.extended
@@ -76,11 +75,10 @@ def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
 def test_idle_consumers_are_bought_too(poisoned, evidence):
     """On the way to maxReplicaCount, as the text has it: nothing stops at what can be of use."""
     record = poisoned("allowIdleConsumers")
-
     past = (poison_stall(record).most / (PARTITIONS + 1)).named("most replicas over the partitions and one")
 
     with evidence.of(record) as claim:
-        claim.control(poison_stall(record).progress == 0, STALL, "the experiment's design: the poison stalls")
+        claim.control(poison_stall(record).progress == 0, STALL, STALLS)
         claim(past > 1, "the group gets pods that can't even own a partition", "KEDA's docs: allowIdleConsumers")
 
 
@@ -96,7 +94,7 @@ def test_a_poison_pill_is_contained(poisoned, evidence, name):
         if name == "retry and DLQ":
             claim(poison_stall(record).waiting <= LAG_THRESHOLD, MOVES_ON, "policy: lagThreshold 250")
         else:
-            claim.control(poison_stall(record).progress == 0, STALL, "the experiment's design: the poison stalls")
+            claim.control(poison_stall(record).progress == 0, STALL, STALLS)
 
 
 @pytest.mark.extended
@@ -107,11 +105,9 @@ def test_partitions_at_work_are_partitions_with_lag(poisoned, evidence):
 
     with evidence.of(record, delivery=None) as claim:
         claim.invariant(unaccounted(record) == 0, DELIVERED, CONTRACT)
-        claim.control(poison_stall(record).progress == 0, STALL, "the experiment's design: the poison stalls")
-        claim(
-            poison_stall(record).scale_ups > 0,
-            "a message in flight makes a partition lag, so the limit does not hold the group",
-        )
+        claim.control(poison_stall(record).progress == 0, STALL, STALLS)
+        sentence = "a message in flight makes a partition lag, so the limit does not hold the group"
+        claim(poison_stall(record).scale_ups > 0, sentence)
 
 
 @pytest.mark.extended
@@ -126,14 +122,6 @@ def test_what_contains_a_poison_pill(poisoned, evidence):
         evidence.report(name, figures | {"pod-minutes": found.pod_minutes, "of it above the floor": found.useless})
 
     with evidence.of(records) as claim:
-        claim.control(
-            total(poison_stall(one).progress for name, one in records.items() if name != "retry and DLQ") == 0,
-            STALL,
-            "the experiment's design: the poison stalls",
-        )
+        stuck = total(poison_stall(one).progress for name, one in records.items() if name != "retry and DLQ")
+        claim.control(stuck == 0, STALL, STALLS)
         claim(poison_stall(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON, "policy: lagThreshold 250")
-
-
-def most_over_partitions(record):
-    """The most replicas wanted, over the partitions."""
-    return (poison_stall(record).most / PARTITIONS).named("most replicas over the partitions")

@@ -84,11 +84,8 @@ def test_every_query_of_the_text_answers(trials, evidence, answers):
         )
 
     with evidence.of(record) as claim:
-        claim.control(
-            silent(record) == 0,
-            "every panel shows something: one that does not is a board that broke",
-            "the experiment's design: a panel without data is a broken board",
-        )
+        source = "the experiment's design: a panel without data is a broken board"
+        claim.control(silent(record) == 0, "every panel shows something: one that does not is a board that broke", source)
     gone = {name for name, one in asked().items() if one.get("now")}
     for one in record:
         unanswered = {name for name, counts in stored(one).items() if not counts["printed"]}

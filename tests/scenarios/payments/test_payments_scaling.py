@@ -41,11 +41,8 @@ SLO_S = Bound(2, "the objective that lagThreshold 250 follows from at 166.7 paym
 @allure.story("Inertia ends the jitter")
 def test_inertia_ends_the_jitter(trials, evidence):
     """Three bursts on the author's behavior, on the same without windows, and on a ScaledObject without an advanced block."""
-    records = {
-        INERTIA: run(trials, "bursty"),
-        BARE: run(trials, "bursty", "no-inertia"),
-        DEFAULTS: run(trials, "bursty", "defaults"),
-    }
+    policies = {INERTIA: "scaledobject", BARE: "no-inertia", DEFAULTS: "defaults"}
+    records = {name: run(trials, "bursty", policy) for name, policy in policies.items()}
 
     for name, record in records.items():
         steps, moves = scale_events(record), rebalances(record)
@@ -58,23 +55,17 @@ def test_inertia_ends_the_jitter(trials, evidence):
     down = descent(calm)
     figures = {"steps down": down.steps, "shortest low before one (s)": down.least_low_s, "window (s)": down.window_s}
     evidence.report("the way down", figures | {"most pods in a period": down.most_pods, "period (s)": down.period_s})
-    fewer_rounds = (round_count(calm) / round_count(restless)).named("rebalance rounds with inertia over those without")
-    fewer_moves = (rebalances(calm).assigned / rebalances(restless).assigned).named(
-        "partitions moved with inertia over those without"
-    )
-
-    strain = (control_plane_cpu(restless) / control_plane_cpu(calm)).named(
-        "the control plane's CPU without inertia over with it"
-    )
+    rounds, cpu = round_count(calm) / round_count(restless), control_plane_cpu(restless) / control_plane_cpu(calm)
+    fewer_rounds = rounds.named("rebalance rounds with inertia over those without")
+    handed = rebalances(calm).assigned / rebalances(restless).assigned
+    fewer_moves = handed.named("partitions moved with inertia over those without")
+    strain = cpu.named("the control plane's CPU without inertia over with it")
 
     with evidence.of(records) as claim:
         claim.control(scale_events(restless).flips > 0, "the bursts cause jitter on a group without inertia", DESIGN)
         claim(scale_events(calm).flips == 0, "a window down longer than the bursts are apart ends the jitter", PATTERN)
-        claim(
-            descent(calm).early == 0,
-            "no pod goes before the lag was low for the whole window, 300 s at real time",
-            "text 2: sustained low lag of 5 minutes",
-        )
+        source = "text 2: sustained low lag of 5 minutes"
+        claim(descent(calm).early == 0, "no pod goes before the lag was low for the whole window, 300 s at real time", source)
         claim(descent(calm).most_pods <= 2, "no more than two pods go in a minute of real time", "text 2: 2 pods per minute")
         claim(fewer_rounds < 1, "inertia saves rebalances", PATTERN)
         claim(fewer_moves < 1, "inertia moves fewer partitions, each of which pauses while it moves", PATTERN)
@@ -89,24 +80,17 @@ def test_one_graph_answers_three_questions(trials, evidence):
     for name, seen in found.items():
         figures = {"lag at the first step up": seen.first_rise_lag, "from the peak to a step down (s)": seen.kept_s}
         evidence.report(name, figures | {"not created (pod-s)": seen.uncreated_pod_s, "not Ready (pod-s)": seen.unready_pod_s})
-    rise = (found[INERTIA].first_rise_lag / found[BARE].first_rise_lag).named(
-        "lag at the first step up with inertia over without"
-    )
+    first = found[INERTIA].first_rise_lag / found[BARE].first_rise_lag
+    rise = first.named("lag at the first step up with inertia over without")
     kept = (found[INERTIA].kept_s / descent(calm).window_s).named("time from the peak lag to a step down over the window")
     gap = (found[INERTIA].uncreated_pod_s / found[INERTIA].unready_pod_s).named("replicas not current over replicas not Ready")
 
     with evidence.of({INERTIA: calm, BARE: restless}) as claim:
-        claim(
-            rise <= 1.5,
-            "the lag at which replicas rise tells lagThreshold, whatever the windows are",
-            "text 2, observability: is my lagThreshold too high or too low",
-        )
+        source = "text 2, observability: is my lagThreshold too high or too low"
+        claim(rise <= 1.5, "the lag at which replicas rise tells lagThreshold, whatever the windows are", source)
         claim(kept >= 1, "replicas stay for the window after the peak", "text 2, observability: is my window effective")
-        claim(
-            gap >= 0.5,
-            "the gap between desired and current replicas shows how long pods take to start",
-            "text 2, observability: is my cluster scaling pods quickly enough",
-        )
+        source = "text 2, observability: is my cluster scaling pods quickly enough"
+        claim(gap >= 0.5, "the gap between desired and current replicas shows how long pods take to start", source)
 
 
 @allure.story("The window up takes the smallest recent recommendation")

@@ -44,9 +44,8 @@ def test_the_month_costs_less(evidence, evening, batch):
         claim.invariant(unaccounted(evening, batch) == 0, DELIVERED, CONTRACT)
         claim(of_four <= SHARE, "the month costs 26 % less", "text 4: monthly compute cost -26 %")
         half = FLOOR / BEFORE["two fixed pods"]
-        claim.invariant(
-            of_four >= half, "the floor alone is half of the four pods", "arithmetic: minReplicaCount 2 of four pods"
-        )
+        source = "arithmetic: minReplicaCount 2 of four pods"
+        claim.invariant(of_four >= half, "the floor alone is half of the four pods", source)
 
 
 @quantity("x", "pod-minutes of a month over those of before")

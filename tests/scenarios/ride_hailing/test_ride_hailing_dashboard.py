@@ -57,9 +57,8 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
         claim(accurate[PEAK].table > 95, "at the peak the surge multipliers are true", TARGET)
         claim.invariant(staleness(record).left_out == 0, "the dashboard has read every event", DELIVERY)
         claim.invariant(uncounted(record) == 0, "the table counts every event that was read: none is late", DELIVERY)
-        claim.control(
-            off_weight(record, weights) < 3, "Locust's tasks have the text's weights, 5 : 3 : 1", "text 4: weights 5 : 3 : 1"
-        )
+        source = "text 4: weights 5 : 3 : 1"
+        claim.control(off_weight(record, weights) < 3, "Locust's tasks have the text's weights, 5 : 3 : 1", source)
         claim.invariant(unanswered == 0, "an answer 202 means that the broker has the event", ANSWER_202)
         claim(load(record).failures == 0, "every request succeeds", "text 4: every request")
         report_load(evidence, record)

@@ -75,22 +75,16 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside
         claim.invariant(gone == 0, "no message is lost", "text 5: zero message loss")
         claim.invariant(letters.unaccounted == 0, "every message is processed or dead", "text 5: every message gets processed")
         claim.control(letters.dead > 0, "messages were injected that never succeed", DESIGN)
-        claim.invariant(
-            letters.without_letter == 0,
-            "each message that never succeeds becomes a dead letter",
-            "text 5: every message is processed or in the DLQ",
-        )
+        source = "text 5: every message is processed or in the DLQ"
+        claim.invariant(letters.without_letter == 0, "each message that never succeeds becomes a dead letter", source)
         claim(letters.surplus == 0, "a transient failure recovers in time, and becomes no dead letter", "text 5: retries")
         claim.invariant(letters.both == 0, "each message has one end, but for what a kill repeats", "text 5")
         claim.invariant(
             letters.unreasoned == 0, "each letter names its message, its source, its attempts and its times", "text 5"
         )
         claim.invariant(whole.uncommitted == 0, "the group has committed all that was produced", DELIVERY)
-        claim.invariant(
-            kill.unexplained == 0,
-            "only the kill repeats work: scaling repeats none",
-            "delivery contract (docs/decisions/11, 18), but for what a kill repeats",
-        )
+        source = "delivery contract (docs/decisions/11, 18), but for what a kill repeats"
+        claim.invariant(kill.unexplained == 0, "only the kill repeats work: scaling repeats none", source)
         claim(kill.oldest_s <= 1, UNCOMMITTED, "setting: commit interval + poll + commit")
         beside_the_text(
             {
@@ -140,11 +134,8 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
     )
 
     with evidence.of(sustained, delivery=AT_LEAST_ONCE) as claim:
-        claim(
-            stand.standing_at >= 22,
-            "KEDA's cap holds the group: 22 to 24 of 24 are within the HPA's tolerance",
-            "the pinned Go code of the HPA/KEDA (tests/oracles): tolerance 10 %",
-        )
+        source = "the pinned Go code of the HPA/KEDA (tests/oracles): tolerance 10 %"
+        claim(stand.standing_at >= 22, "KEDA's cap holds the group: 22 to 24 of 24 are within the HPA's tolerance", source)
         claim(steps.most_replicas <= 25, "without allowIdleConsumers KEDA asks for P pods, or P + 1 as lag falls", ORACLES)
         claim(at_baseline.fewest >= 4, "six pods have at least 4 of 24 partitions each", "text 5: ~4 partitions per pod (24/6)")
         claim(at_baseline.most <= 4, "six pods have at most 4 of 24 partitions each", "text 5: ~4 partitions per pod (24/6)")

@@ -63,14 +63,10 @@ def test_no_acknowledged_message_is_lost_when_brokers_die(trials, evidence):
         claim.control(steps.scale_downs > 0, "the group was scaled down meanwhile", DESIGN)
         claim.invariant(found.gone == 0, KEPT, PROMISE)
         claim.invariant(found.surplus == 0, "no message is on the topic that was not sent", PROMISE)
-        claim.invariant(
-            found.resent == 0, "an idempotent producer's retries write no message twice", "KIP-98: idempotent producer"
-        )
-        claim.invariant(
-            delivery(record).uncommitted == 0,
-            "the group has committed all that is on the topic",
-            "delivery contract (docs/decisions/11, 18)",
-        )
+        source = "KIP-98: idempotent producer"
+        claim.invariant(found.resent == 0, "an idempotent producer's retries write no message twice", source)
+        source = "delivery contract (docs/decisions/11, 18)"
+        claim.invariant(delivery(record).uncommitted == 0, "the group has committed all that is on the topic", source)
         claim(steps.above_floor_at_end == 0, "the group gives back what it took", "policy: the floor")
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
 from lab.record.store import Record
@@ -32,24 +29,18 @@ def casualties(record: Record) -> Casualties:
     counts: dict[str, int] = {}
     backed_off: set[str] = set()
     first: float | None = None
-    for t, pod, status in _statuses(record, end):
-        if (status.get("state") or {}).get("waiting", {}).get("reason") == BACK_OFF:
-            backed_off.add(pod)
-        count = int(status.get("restartCount", 0))
-        if count > counts.get(pod, 0):
-            counts[pod] = count
-            first = t if first is None else first
+    for one in record.watched("Pod"):
+        if one.t > end or one.object["metadata"].get("labels", {}).get("app") != CONSUMER:
+            continue
+        for status in (one.object.get("status") or {}).get("containerStatuses") or ():
+            if (status.get("state") or {}).get("waiting", {}).get("reason") == BACK_OFF:
+                backed_off.add(one.name)
+            if (count := int(status.get("restartCount", 0))) > counts.get(one.name, 0):
+                counts[one.name] = count
+                first = one.t if first is None else first
     return Casualties(
         restarts=sum(counts.values()),
         pods=len(counts),
         backed_off=len(backed_off),
         first_s=None if first is None else first - start,
     )
-
-
-def _statuses(record: Record, end: float) -> Iterator[tuple[float, str, dict[str, Any]]]:
-    """(time, pod, status of its container) of every watch event of a consumer's pod until ``end``."""
-    for one in record.watched("Pod"):
-        if one.t <= end and one.object["metadata"].get("labels", {}).get("app") == CONSUMER:
-            for status in (one.object.get("status") or {}).get("containerStatuses") or ():
-                yield one.t, one.name, status

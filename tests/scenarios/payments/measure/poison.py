@@ -31,24 +31,20 @@ def poison_stall(record: Record) -> PoisonStall:
     offsets = record.trial.offsets
     if partition not in offsets:
         raise NoData(f"no offsets of partition {partition} at the end of the trial")
-    waiting = {number: one.lag for number, one in offsets.items()}
-    found, floor = cost(record), record.policy.min_replicas
-    begun, ended = record.profile_start, record.end
-    changes = record.scalings
+    waiting, changes = {number: one.lag for number, one in offsets.items()}, record.scalings
     return PoisonStall(
         progress=max(0, (offsets[partition].committed or 0) - offset),
         waiting=waiting[partition],
         others=sum(waiting.values()) - waiting[partition],
         most=int(record.replicas["desired"].max()),
-        scale_ups=sum(change.after > change.before and change.t >= begun for change in changes),
-        pod_minutes=float(found.pod_minutes),
-        useless=_above(record, floor, begun, ended) / 60,
+        scale_ups=sum(change.after > change.before and change.t >= record.profile_start for change in changes),
+        pod_minutes=float(cost(record).pod_minutes),
+        useless=_above_floor(record) / 60,
     )
 
 
-def _above(record: Record, floor: int, start: float, end: float) -> float:
-    """Pod-seconds wanted above ``floor`` from ``start`` to ``end``."""
-    curve = record.replicas
-    times = [*curve["t"].tolist()[1:], end]
-    spans = zip(curve["t"].tolist(), times, curve["desired"].tolist(), strict=True)
-    return float(sum(max(0.0, min(until, end) - max(t, start)) * max(0, wanted - floor) for t, until, wanted in spans))
+def _above_floor(record: Record) -> float:
+    """Pod-seconds wanted above the policy's floor while the profile ran."""
+    curve, start, end = record.replicas, record.profile_start, record.end
+    begun, until = curve["t"].clip(start, end), curve["t"].shift(-1).fillna(end).clip(start, end)
+    return float(((until - begun) * (curve["desired"] - record.policy.min_replicas).clip(lower=0)).sum())

@@ -62,11 +62,8 @@ def offered(record: Record, phase: str) -> float:
 def shares(record: Record) -> dict[str, float]:
     """The share of each path in all requests, 0 to 1. Raises :class:`NoData` when Locust reported no statistics."""
     stats = csv(record, "stats")
-    named = stats[stats["Name"] != "Aggregated"]
-    total = float(named["Request Count"].sum())
-    return {
-        str(name): float(count) / total for name, count in named[["Name", "Request Count"]].itertuples(index=False, name=None)
-    }
+    named = stats[stats["Name"] != "Aggregated"].set_index("Name")["Request Count"]
+    return {str(path): float(share) for path, share in (named / named.sum()).items()}
 
 
 @quantity("%", "share of a path in all requests")

@@ -57,7 +57,7 @@ def freshness(record: Record, phase: str) -> Freshness:
     at, there = events["at"].to_numpy(), events["available"].to_numpy()
     moments = np.arange(begin, end, EVERY_S)
     newest = [t - _newest(at, there, t) for t in moments]
-    lacking = [_age(at[(at <= t) & (there > t)], t) for t in moments]
+    lacking = [t - float(at[(at <= t) & (there > t)].min(initial=t)) for t in moments]
     return Freshness(
         newest=float(np.median(newest)),
         median=float(np.median(lacking)),
@@ -72,10 +72,6 @@ def _newest(at: npt.NDArray[np.float64], there: npt.NDArray[np.float64], t: floa
     if not len(seen):
         raise NoData("the table was empty at a moment of the span")
     return float(seen[-1])
-
-
-def _age(lacking: npt.NDArray[np.float64], t: float) -> float:
-    return t - float(lacking[0]) if len(lacking) else 0.0
 
 
 @measure
@@ -151,13 +147,12 @@ def over_watermark(record: Record, watermark_s: float) -> int:
 
     A row is kept until the watermark has passed its time by the delay; so no state holds more than twice the delay of traffic.
     """
-    at = np.sort(events_of(record)["at"].to_numpy())
-    return max(int(one["state_rows"]) - _younger(at, one, watermark_s) for one in _driver(record))
-
-
-def _younger(at: npt.NDArray[np.float64], batch: dict[str, Any], watermark_s: float) -> int:
-    watermark = datetime.fromisoformat(batch["watermark"]).timestamp()
-    return int(len(at) - np.searchsorted(at, watermark - watermark_s, side="right"))
+    at, over = np.sort(events_of(record)["at"].to_numpy()), []
+    for one in _driver(record):
+        watermark = datetime.fromisoformat(one["watermark"]).timestamp()
+        younger = len(at) - int(np.searchsorted(at, watermark - watermark_s, side="right"))
+        over.append(int(one["state_rows"]) - younger)
+    return max(over)
 
 
 def _driver(record: Record, phase: str | None = None) -> list[dict[str, Any]]:

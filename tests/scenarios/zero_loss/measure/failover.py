@@ -37,14 +37,16 @@ def acknowledged(record: Record) -> Acknowledged:
         raise NoData(found.why)
     tallies = [one.detail for one in record.reports("produced")]
     acked, unknown = (sum(int(tally[name]) for tally in tallies) for name in ("acked", "unknown"))
-    stored = ledger.produced - ledger.resent
+    stored, lost = ledger.produced - ledger.resent, int(found.lost)
+    # What is on the topic and nobody came to, in a trial that was to drain; what counts as lost is not among it.
+    unreached = ledger.unseen_messages + ledger.lost_messages - lost if record.inputs.until == DRAINED else 0
     return Acknowledged(
         acked=acked,
         unknown=unknown,
         stored=stored,
         processed=ledger.processed,
         dead=ledger.dead_messages,
-        gone=max(0, acked - stored) + int(found.lost) + _never_reached(record, int(found.lost)),
+        gone=max(0, acked - stored) + lost + unreached,
         surplus=max(0, stored - acked - unknown),
         resent=ledger.resent,
     )
@@ -76,18 +78,8 @@ def failover(record: Record) -> Failover:
     )
 
 
-def _never_reached(record: Record, lost: int) -> int:
-    """Messages on the topic that nobody came to, in a trial that was to drain; what counts as ``lost`` is not among them."""
-    if record.inputs.until != DRAINED:
-        return 0
-    ledger = record.reconciliation
-    return ledger.unseen_messages + ledger.lost_messages - lost
-
-
 def _standstill(record: Record, t: float) -> float | None:
     """The longest time, s, from ``t`` to the end of the first receipt that a partition began after it; None: one had none."""
     receipts = record.receipts
     ends = receipts[receipts["start"] > t].groupby("partition")["end"].min()
-    if len(ends) < record.inputs.partitions:
-        return None
-    return float(ends.max() - t)
+    return float(ends.max() - t) if len(ends) == record.inputs.partitions else None

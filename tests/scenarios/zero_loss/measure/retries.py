@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from statistics import median
 from typing import NamedTuple
 
@@ -120,7 +120,7 @@ def _others(record: Record, beside: list[Stall]) -> float:
     """Messages of the pods' other partitions during the stalls, over the number that the rate before each stall gives."""
     receipts = record.receipts
     during = before = 0.0
-    for (pod, partition), group in _grouped(beside).items():
+    for (pod, partition), group in groupby(sorted(beside), key=lambda stall: stall[:2]):
         rows = receipts[(receipts["pod"] == pod) & (receipts["partition"] != partition)]
         if rows.empty:
             continue
@@ -131,13 +131,6 @@ def _others(record: Record, beside: list[Stall]) -> float:
     if not before:
         raise NoData("the other partitions had nothing to process before the stalls")
     return during / before
-
-
-def _grouped(beside: list[Stall]) -> dict[tuple[str, int], list[Stall]]:
-    found: dict[tuple[str, int], list[Stall]] = {}
-    for stall in beside:
-        found.setdefault((stall.pod, stall.partition), []).append(stall)
-    return found
 
 
 class RetryWaits(Measure):
