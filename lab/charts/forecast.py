@@ -14,11 +14,7 @@ from lab.charts.drawing import ASKED, DELIVERED, DOWN, QUIET, WIDTH, Layer, reco
 from lab.foresee.curve import Arrivals, Curve, ages
 from lab.inputs.profile import Profile
 
-PANELS = {
-    "lag": ("Lag (messages)", 190),
-    "age": ("Oldest event waits (s)", 130),
-    "replicas": ("Replicas (pods)", 150),
-}
+PANELS = {"lag": ("Lag (messages)", 190), "age": ("Oldest event waits (s)", 130), "replicas": ("Replicas (pods)", 150)}
 SERIES = {
     "predicted": (ASKED, [6, 3]),
     "recorded": (DELIVERED, [1, 0]),

@@ -138,8 +138,4 @@ def hold(record: Record) -> Hold:
     """Measure the spike's last third. There is no data without a spike, and for fewer than three samples of lag in it."""
     start, end = record.span("spike")
     seen = record.lag_within(end - (end - start) * LAST, end)
-    return Hold(
-        growth=slope(seen),
-        replicas=record.wanted_at(end),
-        peak_lag=peak_lag(record).number,
-    )
+    return Hold(growth=slope(seen), replicas=record.wanted_at(end), peak_lag=peak_lag(record).number)

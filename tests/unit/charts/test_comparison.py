@@ -93,11 +93,7 @@ def test_the_cursor_tells_each_trials_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
-    [
-        (curves().query("panel != 'throughput'"), "'throughput' is empty"),
-        (curves(7), "7 trials, at most 6"),
-    ],
+    ("broken", "said"), [(curves().query("panel != 'throughput'"), "'throughput' is empty"), (curves(7), "7 trials, at most 6")]
 )
 def test_what_can_not_be_drawn_is_refused_in_one_line(broken: pd.DataFrame, said: str) -> None:
     """The message names the chart and what is wrong with its table."""

@@ -137,10 +137,7 @@ def test_the_median_age_is_over_time(tmp_path):
     assert found.waiting.median(10, 40) == 0
 
 
-RECEIPTS = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 9), st.floats(0, 100)),
-    max_size=12,
-)
+RECEIPTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 9), st.floats(0, 100)), max_size=12)
 
 
 @given(RECEIPTS, st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40)), min_size=1, max_size=30))
