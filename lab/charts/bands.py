@@ -94,25 +94,16 @@ def differences(part: pd.DataFrame, pairs: Sequence[tuple[str, str]], x: dict[st
 
 def difference(part: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
     """[t, value, low, high]: the first side less the second at each moment; of several duets median, least and greatest."""
-    one, other = (part[part["trial"] == name] for name in pair)
-    times = _moments(pd.concat([one, other]))
-    first, second = (_by_run(side) for side in (one, other))
+    rows = part[part["trial"].isin(pair)]
+    rows = rows if "run" in rows else rows.assign(run=0)
+    times = np.linspace(float(rows["t"].min()), float(rows["t"].max()), MOMENTS)
+    first, second = (dict(iter(rows[rows["trial"] == name].groupby("run"))) for name in pair)
     return _spread(times, [_between(times, first[run]) - _between(times, second[run]) for run in first if run in second])
-
-
-def _by_run(side: pd.DataFrame) -> dict[Any, pd.DataFrame]:
-    return dict(iter(side.groupby("run"))) if "run" in side else {0: side}
-
-
-def _moments(rows: pd.DataFrame) -> np.ndarray:
-    return np.linspace(float(rows["t"].min()), float(rows["t"].max()), MOMENTS)
 
 
 def _in_force(times: np.ndarray, run: pd.DataFrame, end: float) -> np.ndarray:
     """The value of a run in force at each of ``times``; nothing before its first sample and after its ``end``."""
-    values = np.array(drawing.values_at(times, run, "value"), dtype=float)
-    values[times > end] = np.nan
-    return values
+    return np.where(times > end, np.nan, np.array(drawing.values_at(times, run, "value"), dtype=float))
 
 
 def _between(times: np.ndarray, run: pd.DataFrame) -> np.ndarray:

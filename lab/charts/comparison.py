@@ -38,7 +38,11 @@ def comparison_chart(
     the spike began; a replica count is in force until its run's next one or its end. ``pairs`` are the sides of duets, of which
     a fourth panel has the lag of the first less that of the second. ``ValueError`` for an empty panel or too many trials.
     """
-    trials = _trials(curves, title)
+    trials = list(dict.fromkeys(curves["trial"].astype(str)))
+    if empty := [name for name in PANELS if name not in set(curves["panel"])]:
+        raise ValueError(f"comparison {title!r}: the panel {empty[0]!r} is empty")
+    if len(trials) > MOST_TRIALS:
+        raise ValueError(f"comparison {title!r}: {len(trials)} trials, at most {MOST_TRIALS} can be told apart")
     domain = reach(curves["t"])
     zoom, pointer = drawing.zoom(), drawing.pointer()
     times = np.linspace(*domain, drawing.CURSOR_STEPS)
@@ -94,16 +98,6 @@ def trial_lines(
     chart = drawing.series(records(rows, t=2, value=1), "trial:N", styles, x, y, legend=legend)
     line: alt.Chart = chart.mark_line(strokeWidth=1.7, clip=True, strokeJoin="round", tooltip=None, **known)
     return line
-
-
-def _trials(curves: pd.DataFrame, title: str) -> list[str]:
-    for name in PANELS:
-        if not (curves["panel"] == name).any():
-            raise ValueError(f"comparison {title!r}: the panel {name!r} is empty")
-    trials = list(dict.fromkeys(curves["trial"].astype(str)))
-    if len(trials) > MOST_TRIALS:
-        raise ValueError(f"comparison {title!r}: {len(trials)} trials, at most {MOST_TRIALS} can be told apart")
-    return trials
 
 
 def _columns(trials: list[str]) -> int:

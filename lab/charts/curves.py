@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import combinations
 from typing import Any
 
 import pandas as pd
@@ -44,9 +45,9 @@ def timeline_of(record: Record) -> Timeline:
     )
 
 
-def _throughput(record: Record, bin_s: float = 0.2) -> pd.DataFrame:
+def _throughput(record: Record) -> pd.DataFrame:
     """The group's rates, messages/s in the middle of each bin; a bin without messages is 0, which the table leaves out."""
-    rates = record.rates
+    bin_s, rates = 0.2, record.rates
     rates = rates[(rates["bin_s"] == bin_s) & (rates["pod"] == "")]
     if rates.empty:
         raise NoData(f"no rates in bins of {bin_s:g} s")
@@ -86,11 +87,9 @@ def by_trial(records: Mapping[str, Record]) -> dict[str, list[Record]]:
 def duets(runs: Mapping[str, Sequence[Record]]) -> list[tuple[str, str]]:
     """The names of the trials that are the two sides of one duet, run by run."""
     others = {name: [one.trial.duet.other if one.trial.duet else "" for one in several] for name, several in runs.items()}
-    names = list(runs)
     return [
         (one, other)
-        for place, one in enumerate(names)
-        for other in names[place + 1 :]
+        for one, other in combinations(runs, 2)
         if all(others[one]) and others[one] == [record.name for record in runs[other]]
     ]
 

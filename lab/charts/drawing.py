@@ -23,6 +23,8 @@ from lab import paths, wholefile
 
 WIDTH = 860
 INK, QUIET, ASKED, DELIVERED, BETWEEN = "#222222", "#6b6b6b", "#D55E00", "#0072B2", "#56B4E9"
+GREY: dict[str, Any] = {"domainColor": "#999999", "tickColor": "#999999"}
+SMALL: dict[str, Any] = {"labelFontSize": 11, "titleFontSize": 11}
 UP, DOWN, MOVED, FAULT = "#009E73", "#AA4499", "#000000", "#E69F00"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 UNSEEN = (
@@ -69,9 +71,9 @@ def svg(chart: Any) -> str:
     return re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path.group()), whole)
 
 
-def png(chart: Any, scale: float = 2.0) -> bytes:
-    """The chart as a PNG image on white, ``scale`` image pixels to each pixel of the chart."""
-    return vlc.vegalite_to_png(chart.to_dict(), vl_version=VEGA_LITE, scale=scale)
+def png(chart: Any) -> bytes:
+    """The chart as a PNG image on white, two image pixels to each pixel of the chart."""
+    return vlc.vegalite_to_png(chart.to_dict(), vl_version=VEGA_LITE, scale=2.0)
 
 
 class Rows(alt.InlineData):
@@ -118,17 +120,8 @@ def styled(chart: alt.VConcatChart) -> alt.VConcatChart:
         background="white",
         font=FONT,
         view=alt.ViewConfig(stroke="#cccccc"),
-        axis=alt.AxisConfig(
-            gridColor="#ececec",
-            domainColor="#999999",
-            tickColor="#999999",
-            titleFontWeight="normal",
-            labelFontSize=11,
-            titleFontSize=12,
-        ),
-        legend=alt.LegendConfig(
-            symbolType="stroke", symbolSize=300, symbolStrokeWidth=2.2, labelFontSize=11, titleFontSize=11, offset=14
-        ),
+        axis=alt.AxisConfig(gridColor="#ececec", titleFontWeight="normal", labelFontSize=11, titleFontSize=12, **GREY),
+        legend=alt.LegendConfig(symbolType="stroke", symbolSize=300, symbolStrokeWidth=2.2, offset=14, **SMALL),
         title=alt.TitleConfig(fontSize=15, subtitleFontSize=12, subtitleColor="#555555", subtitlePadding=5),
     )
     chart.usermeta = {"embedOptions": {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}}
@@ -239,12 +232,36 @@ def values_at(times: np.ndarray, table: pd.DataFrame, value: str) -> list[float 
     return [None if index < 0 else float(values[index]) for index in found]
 
 
-def label_rows(times: list[float], widths: list[float], most: int) -> list[int | None]:
-    """A row for each label so that none overlaps its neighbour; None where ``most`` rows are not enough.
+LABEL_ROWS, LINE = 3, 13
+
+
+def placed(named: pd.DataFrame, domain: Sequence[float]) -> pd.DataFrame:
+    """Names ``[label, start]`` as [label, at, width, row] in ``domain``: none ends beyond it, NaN is the row of one without.
+
+    ``at`` and ``width`` are in the unit of the axis.
+    """
+    labels = named["label"].astype(str)
+    widths = (labels.str.len().astype(float) * 6.6 + 8) * (domain[1] - domain[0]) / WIDTH
+    at = np.minimum(named["start"].astype(float), domain[1] - widths)
+    found = pd.DataFrame({"label": labels, "at": at, "width": widths, "middle": at + widths / 2})
+    found = found.sort_values("middle", kind="stable", ignore_index=True)
+    return found.assign(row=pd.Series(label_rows(found["middle"].tolist(), found["width"].tolist()), dtype=float))
+
+
+def names(places: pd.DataFrame, x: dict[str, Any]) -> list[Layer]:
+    """Names that are :func:`placed`, above all else, on a white edge that keeps them legible on a rule."""
+    rows = records(places.assign(y=17 + LINE * places["row"])[["label", "at", "y"]], at=2)
+    base = alt.Chart(rows).encode(x=alt.X("at:Q", **x), y=alt.Y("y:Q", scale=None), text="label:N")
+    style: dict[str, Any] = {"align": "left", "dx": 4, "fontSize": 11, "fontWeight": "bold", "clip": True, "tooltip": None}
+    return [base.mark_text(stroke="white", strokeWidth=3, color="white", **style), base.mark_text(color=QUIET, **style)]
+
+
+def label_rows(times: list[float], widths: list[float]) -> list[int | None]:
+    """A row for each label so that none overlaps its neighbour; None where LABEL_ROWS are not enough.
 
     ``times`` are the labels' middles in rising order, ``widths`` their widths, in the axis' unit.
     """
-    free = [-np.inf] * most
+    free = [-np.inf] * LABEL_ROWS
     placed: list[int | None] = []
     for middle, width in zip(times, widths, strict=True):
         row = next((n for n, end in enumerate(free) if middle - width / 2 >= end), None)

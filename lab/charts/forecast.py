@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lab.charts import drawing
-from lab.charts.drawing import ASKED, DELIVERED, DOWN, QUIET, WIDTH, Layer, records
+from lab.charts.drawing import ASKED, DELIVERED, DOWN, WIDTH, Layer, records
 from lab.foresee.curve import Arrivals, Curve, ages
 from lab.inputs.profile import Profile
 
@@ -22,8 +22,6 @@ SERIES = {
     "at work": (DELIVERED, [1, 0]),
     "objective": (DOWN, [3, 3]),
 }
-SOLID = [1, 0]
-LABEL_ROWS, LINE, LETTER = 3, 13, 6.4
 
 
 @dataclass(frozen=True)
@@ -81,11 +79,11 @@ def _steps(series: str, t: Any, value: Any, end: float) -> pd.DataFrame:
 
 def _lines(drawn: pd.DataFrame, name: str, title: str, height: int, x: dict[str, Any]) -> alt.Chart:
     known = list(dict.fromkeys(drawn["series"]))
-    room = 12 + LINE * LABEL_ROWS if name == "lag" else 12
+    room = 12 + drawing.LINE * drawing.LABEL_ROWS if name == "lag" else 12
     y = alt.Scale(domain=[0, max(1.0, *drawn["value"]) * height / (height - room)], nice=False)
     styles = {one: SERIES[one] for one in known}
     if "predicted" in known and "recorded" not in known:
-        styles["predicted"] = (ASKED, SOLID)
+        styles["predicted"] = (ASKED, [1, 0])
     values = alt.Y("value:Q", title=title, axis=drawing.value_axis(whole=name == "replicas"), scale=y)
     chart = drawing.series(records(drawn, t=2, value=2), "series:N", styles, x, values, title=title.split(" (")[0])
     shape: dict[str, Any] = {"interpolate": "step-after"} if name == "replicas" else {"strokeJoin": "round"}
@@ -98,13 +96,4 @@ def _phases(data: Forecast, x: dict[str, Any], end: float, *, named: bool) -> li
     spans = pd.DataFrame(data.profile.phases(), columns=["start", "end", "label"])
     ground = alt.Chart(records(spans.iloc[1::2], start=2, end=2)).mark_rect(color="#8a8a8a", opacity=0.13, clip=True)
     layers: list[Layer] = [ground.encode(x=alt.X("start:Q", **x), x2="end:Q", tooltip=["label:N", "start:Q", "end:Q"])]
-    if named:
-        second = end / WIDTH
-        widths = (spans["label"].str.len() * LETTER + 8) * second
-        rows = drawing.label_rows((spans["start"] + widths / 2).tolist(), widths.tolist(), LABEL_ROWS)
-        placed = spans.assign(y=[np.nan if row is None else 17.0 + LINE * row for row in rows]).dropna(subset=["y"])
-        text = alt.Chart(records(placed, start=2, end=2)).mark_text(
-            align="left", dx=4, fontSize=11, fontWeight="bold", color=QUIET, clip=True
-        )
-        layers.append(text.encode(x=alt.X("start:Q", **x), y=alt.Y("y:Q", scale=None), text="label:N"))
-    return layers
+    return [*layers, *(drawing.names(drawing.placed(spans, (0.0, end)).dropna(), x) if named else [])]

@@ -6,6 +6,7 @@ It is an SVG of some kilobytes that follows the reader's light or dark scheme.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -48,12 +49,10 @@ def panel(curves: pd.DataFrame, name: str, trials: list[str]) -> alt.LayerChart:
     if len(trials) > 1:
         columns = 1 if max(map(len, trials)) > 26 else 2
         legend = alt.Legend(title=None, orient="top", offset=4, columns=columns, labelLimit=WIDTH, symbolSize=500, rowPadding=0)
-    x = {
-        "scale": alt.Scale(domain=list(reach(curves["t"])), nice=False),
-        "axis": alt.Axis(labels=last, ticks=last, tickCount=6, format=",~f", labelFontSize=10, titleFontSize=10),
-        "title": "s since the spike began" if last else None,
-    }
-    axis = alt.Axis(labelExpr=WHOLE, tickCount=3, minExtent=30, maxExtent=30, labelFontSize=10, titleFontSize=10)
+    small: dict[str, Any] = {"labelFontSize": 10, "titleFontSize": 10}
+    x = drawing.time_axis(reach(curves["t"]), "s since the spike began" if last else None)
+    x["axis"] = alt.Axis(labels=last, ticks=last, tickCount=6, format=",~f", **small)
+    axis = alt.Axis(labelExpr=WHOLE, tickCount=3, minExtent=30, maxExtent=30, **small)
     scale = alt.Scale(domain=[0, max([1.0, *part["value"].dropna()]) * 1.05], nice=False)
     y = alt.Y("value:Q", scale=scale, axis=axis, title=TITLES[name])
     lines = trial_lines(drawn_rows(part, curves, spread, MOST_POINTS), trials, x, y, legend, steps=name == "replicas")

@@ -22,7 +22,6 @@ from lab.charts.drawing import (
     FAULT,
     INK,
     MOVED,
-    QUIET,
     UP,
     WIDTH,
     Layer,
@@ -33,8 +32,6 @@ from lab.charts.drawing import (
 
 HEIGHTS = {"lag": 190, "replicas": 150, "throughput": 150}
 TIME = alt.Tooltip("t:Q", title="time (s)", format=",.1f")
-LABEL_ROWS = 3
-LINE = 13
 FAR = 5  # times the most that was consumed
 
 EVENTS = {"scale up": (UP, [1, 0]), "scale down": (DOWN, [5, 3]), "rebalance": (MOVED, [1, 0])}
@@ -77,15 +74,17 @@ def timeline(data: Timeline) -> alt.VConcatChart:
     zoom, pointer = drawing.zoom(), drawing.pointer()
     times = np.linspace(*domain, drawing.CURSOR_STEPS)
     values = _values(data, times)
+    # The time is 0 at the begin of the first phase after the baseline; many a trial has no spike.
+    first = next((str(label) for label in data.spans.sort_values("start")["label"] if str(label).isalpha()), "spike")
     panels = []
     for name in HEIGHTS:
-        x = drawing.time_axis(domain, f"Time since the {_first(data)} began (s)" if name == "throughput" else None)
+        x = drawing.time_axis(domain, f"Time since the {first} began (s)" if name == "throughput" else None)
         layers: list[Layer] = [
             *_shading(data, x),
             _lines(data, name, x),
             drawing.cursor(values, times, x).add_params(zoom, pointer),
             *_marks(data, name, x, zoom),
-            *(_named(data, x) if name == "lag" else []),
+            *(drawing.names(_names(data, domain), x) if name == "lag" else []),
         ]
         panel = alt.layer(*layers).resolve_scale(color="independent", strokeDash="independent")
         panels.append(panel.properties(width=WIDTH, height=HEIGHTS[name], name=name))
@@ -97,11 +96,6 @@ def _domain(data: Timeline) -> tuple[float, float]:
     times = pd.concat([column for column in (*samples, data.events["start"], data.events["end"]) if len(column)]).astype(float)
     first, last = float(times.min()), float(times.max())
     return first, last if last > first else first + 1.0
-
-
-def _first(data: Timeline) -> str:
-    """The first phase after the baseline, at whose begin the time is 0; many a trial has no spike."""
-    return next((str(label) for label in data.spans.sort_values("start")["label"] if str(label).isalpha()), "spike")
 
 
 def _series(data: Timeline, name: str, end: float) -> pd.DataFrame:
@@ -122,16 +116,19 @@ def _lines(data: Timeline, name: str, x: dict[str, Any]) -> alt.LayerChart:
     bound = [data.lag_objective] if name == "lag" and data.lag_objective is not None else []
     drawn_names = {*drawn["series"], *([THRESHOLD] if bound else [])}
     styles = {series: style for series, style in LINES[name].items() if series in drawn_names}
-    room = 12 + (LINE * (1 + max(_rows(data, domain), default=-1)) if name == "lag" else 0)
-    beyond = _beyond(drawn) if name == "throughput" else None
-    most = beyond or max([1.0, *drawn["value"].dropna(), *bound])
+    rows = _names(data, domain)["row"].tolist() if name == "lag" else []
+    room = 12 + drawing.LINE * (1 + max(rows, default=-1))
+    highest = drawn.groupby("series")["value"].max()
+    produced, consumed = (float(highest.get(series, 0.0)) for series in ("produced", "consumed"))
+    # A group that is filled far faster than it can consume would have its own rate on the floor.
+    beyond = 0 < consumed * FAR < produced
+    most = consumed * 1.5 if beyond else max([1.0, *drawn["value"].dropna(), *bound])
     scale = alt.Scale(domain=[0, most * HEIGHTS[name] / (HEIGHTS[name] - room)], nice=False)
     legend, axis = name.capitalize(), drawing.value_axis(whole=name == "replicas")
     y = alt.Y("value:Q", title=f"{legend} ({UNITS[name]})", axis=axis, scale=scale)
     base = drawing.series(records(drawn, t=2, value=1), "series:N", styles, x, y, title=legend)
     line = base.mark_line(strokeWidth=1.8, clip=True, strokeJoin="round", tooltip=None)
     if name == "throughput":
-        produced = drawn.loc[drawn["series"] == "produced", "value"].max()
         note = alt.Chart(inline([{"text": f"produced: up to {produced:,.0f} messages/s, beyond this axis"}]))
         text = note.mark_text(align="right", fontSize=11, color=ASKED, tooltip=None).encode(
             x=alt.value(WIDTH - 6), y=alt.value(10), text="text:N"
@@ -151,13 +148,6 @@ def _lines(data: Timeline, name: str, x: dict[str, Any]) -> alt.LayerChart:
     return alt.LayerChart(layer=[area, line, *([objective.encode(y="value:Q", **named)] if bound else [])])
 
 
-def _beyond(rates: pd.DataFrame) -> float | None:
-    """The end of the axis where a group is filled far faster than it can consume, and its own rate would lie on the floor."""
-    most = rates.groupby("series")["value"].max()
-    produced, consumed = (float(most.get(series, 0.0)) for series in ("produced", "consumed"))
-    return consumed * 1.5 if 0 < consumed * FAR < produced else None
-
-
 def _values(data: Timeline, times: np.ndarray) -> dict[str, list[float | None]]:
     """Every series' value in force at ``times``: what the cursor shows in all panels at once."""
     found = {"lag": drawing.values_at(times, data.lag, "lag")}
@@ -168,21 +158,10 @@ def _values(data: Timeline, times: np.ndarray) -> dict[str, list[float | None]]:
     return {name: values for name, values in found.items() if any(value is not None for value in values)}
 
 
-def _names(data: Timeline, domain: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Where the name of each phase and event begins, in that order, and how wide it is, in s; none ends beyond the chart."""
-    named = pd.concat([table for table in (data.spans, data.events) if len(table)] or [data.spans])
-    widths = (named["label"].astype(str).str.len().to_numpy(dtype=float) * 6.6 + 8) * (domain[1] - domain[0]) / WIDTH
-    return np.minimum(named["start"].to_numpy(dtype=float), domain[1] - widths), widths
-
-
-def _rows(data: Timeline, domain: Sequence[float]) -> list[int]:
-    """The row of each phase's and event's name, in that order, so that no name covers another."""
-    begins, widths = _names(data, domain)
-    middles = begins + widths / 2
-    order = np.argsort(middles, kind="stable")
-    placed = drawing.label_rows(middles[order].tolist(), widths[order].tolist(), LABEL_ROWS)
-    rows = dict(zip(order.tolist(), placed, strict=True))
-    return [rows[n] or 0 for n in range(len(widths))]
+def _names(data: Timeline, domain: Sequence[float]) -> pd.DataFrame:
+    """The names of phases and events as :func:`drawing.placed`; one that finds no row is in the first."""
+    tables = [table for table in (data.spans, data.events) if len(table)] or [data.spans]
+    return drawing.placed(pd.concat(tables), domain).fillna({"row": 0})
 
 
 def _shading(data: Timeline, x: dict[str, Any]) -> list[Layer]:
@@ -198,19 +177,6 @@ def _shading(data: Timeline, x: dict[str, Any]) -> list[Layer]:
         if table is data.events:
             layers.append(start.mark_rect(color=colour, clip=True).encode(x2="end:Q", y=alt.value(0), y2=alt.value(5)))
     return layers
-
-
-def _named(data: Timeline, x: dict[str, Any]) -> list[Layer]:
-    """The names of phases and events above all else, on a white edge that keeps them legible on a rule."""
-    if data.spans.empty and data.events.empty:
-        return []
-    domain = x["scale"].domain
-    labels = [*data.spans["label"], *data.events["label"]]
-    places = zip(labels, _names(data, domain)[0].tolist(), _rows(data, domain), strict=True)
-    rows = [{"label": str(label), "at": round(at, 2), "y": 17 + LINE * row} for label, at, row in places]
-    base = alt.Chart(inline(rows)).encode(x=alt.X("at:Q", **x), y=alt.Y("y:Q", scale=None), text="label:N")
-    style: dict[str, Any] = {"align": "left", "dx": 4, "fontSize": 11, "fontWeight": "bold", "clip": True, "tooltip": None}
-    return [base.mark_text(stroke="white", strokeWidth=3, color="white", **style), base.mark_text(color=QUIET, **style)]
 
 
 def _marks(data: Timeline, name: str, x: dict[str, Any], zoom: alt.Parameter) -> list[Layer]:
@@ -230,7 +196,7 @@ def _marks(data: Timeline, name: str, x: dict[str, Any], zoom: alt.Parameter) ->
     if name == "lag":
         widths = scaled["label"].astype(str).str.len() * 6 + 6
         second = (x["scale"].domain[1] - x["scale"].domain[0]) / WIDTH
-        rows = drawing.label_rows(scaled["t"].tolist(), (widths * second).tolist(), LABEL_ROWS)
+        rows = drawing.label_rows(scaled["t"].tolist(), (widths * second).tolist())
         labels = scaled.assign(y=[np.nan if row is None else -3.0 - 12 * row for row in rows]).dropna(subset=["y"])
         text = alt.Chart(records(labels, t=2)).mark_text(fontSize=10, baseline="bottom", clip=False)
         in_view = alt.when(zoom).then(alt.value(1)).otherwise(alt.value(0))

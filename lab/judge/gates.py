@@ -20,8 +20,7 @@ VALID = "valid"
 class Gate:
     """The quantity ``name`` of a trial may be at most ``bound``, since ``why``.
 
-    A gate that ``decides`` makes a trial invalid. The others are shown. No pilot has set their bounds yet. In the session of
-    2026-11-22 they failed trials whose claims do not depend on them (docs/decisions/12).
+    A gate that ``decides`` makes a trial invalid. The others are shown: no pilot has set their bounds yet (docs/decisions/12).
     """
 
     name: str

@@ -90,17 +90,10 @@ number, detail = Number, Detail
 class Measure:
     """The quantities of one measure of one record. Raises ``TypeError`` unless exactly its numbers and details are given.
 
-    Of a trial that was repeated ``runs`` has the measure of each run. A number or detail may not have the name of anything
-    below, so that none hides it.
+    Of a trial that was repeated ``runs`` has the measure of each run.
     """
 
     runs: tuple[Self, ...] = ()
-
-    def __init_subclass__(cls) -> None:
-        if hidden := sorted(
-            name for name in vars(cls).keys() & vars(Measure).keys() if isinstance(vars(cls)[name], Number | Detail)
-        ):
-            raise TypeError(f"{cls.__name__} has {', '.join(hidden)}, which every measure has already: choose another name")
 
     def __init__(self, **values: Any) -> None:
         declared = self.declared()

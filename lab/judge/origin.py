@@ -20,10 +20,6 @@ class Dimension(NamedTuple):
         """What ``value`` stands for at real time, where it was measured with times over ``time`` and rates times ``rate``."""
         return value * time**self.time / rate**self.rate
 
-    def over(self, other: Dimension) -> Dimension:
-        """The dimension of a ratio."""
-        return Dimension(self.time - other.time, self.rate - other.rate)
-
 
 # UNSCALED: shares and counts of steps, pods and partitions. Also times that no scale compresses, as those of Kafka, of a pod's
 # start and of its shutdown; and figures that a measure has stretched to real time already.
@@ -60,7 +56,9 @@ class Origin:
 
     def ratio(self, other: Origin) -> Origin:
         """The origin of this over the ``other``."""
-        return Origin(self._with(other), self.dimension.over(other.dimension), self._against(other))
+        mine, theirs = self.dimension, other.dimension
+        left = Dimension(mine.time - theirs.time, mine.rate - theirs.rate)
+        return Origin(self._with(other), left, self._against(other))
 
     def _with(self, other: Origin) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.measures, *other.measures)))

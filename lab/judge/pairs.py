@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.errors import NoData
-from lab.judge.aggregate import enclosing
+from lab.judge.aggregate import enclosing, largest
 from lab.judge.quantity import Quantity, Undecided
 
 FEWEST = 6  # pairs whose interval has that confidence
@@ -52,7 +52,6 @@ class Paired:
     """The ``differences`` of ``n`` pairs, first side less second, and what they come to.
 
     ``estimate`` is the Hodges-Lehmann estimate; ``low`` to ``high`` holds the true difference with ``confidence`` (0 to 1).
-    That reaches 95 % from 6 pairs on; below, the interval is the widest there is and ``confidence`` says what it is worth.
     ``above`` and ``below`` count the pairs in which the first side is above or below the second; ``p`` is that of the exact
     two-sided sign test. None of the quantities has a number when any pair lacks one.
     """
@@ -110,18 +109,14 @@ def paired(first: Quantity | Sequence[Quantity], second: Quantity | Sequence[Qua
         return Paired(differences, nothing, nothing, nothing, 0.0, 0, 0, 1.0)
     low, high, confidence = interval(values)
     above, below = sum(value > 0 for value in values), sum(value < 0 for value in values)
-    estimate, least, most = (Quantity(name, unit, value, origin=origin) for value in (hodges_lehmann(values), low, high))
+    middle = statistics.median(walsh_averages(values))
+    estimate, least, most = (Quantity(name, unit, value, origin=origin) for value in (middle, low, high))
     return Paired(differences, estimate, least, most, confidence, above, below, sign_test(above, below))
 
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
     """The mean of every two ``differences``, each also with itself, in ascending order."""
     return sorted((mine + other) / 2 for n, mine in enumerate(differences) for other in differences[n:])
-
-
-def hodges_lehmann(differences: Sequence[float]) -> float:
-    """The median of the Walsh averages."""
-    return statistics.median(walsh_averages(differences))
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float, float]:
@@ -149,12 +144,8 @@ def least_difference(same: Paired) -> Quantity:
 
     One further A/A difference is larger with a probability of 1 / (n + 1).
     """
-    sizes = [abs(one) for one in same.differences]
-    name = f"least difference that can be told (A/A, n = {same.n})"
-    missing = next((one for one in sizes if one.value is None), None)
-    if missing is not None:
-        return Quantity(name, missing.unit, None, missing.why)
-    return Quantity(name, sizes[0].unit, max(one.number for one in sizes))
+    most = largest(abs(one) for one in same.differences)
+    return Quantity(f"least difference that can be told (A/A, n = {same.n})", most.unit, most.value, most.why)
 
 
 def discern(difference: Paired, same: Paired) -> Quantity:

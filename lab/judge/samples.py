@@ -19,10 +19,7 @@ from lab.judge.aggregate import enclosing
 
 @dataclass(frozen=True)
 class Offset:
-    """The ``estimate`` of a difference or relative error; ``low`` to ``high`` holds the true one with ``confidence`` (0 to 1).
-
-    Below some six values together with two, 95 % can't be reached. The interval is then the widest there is.
-    """
+    """The ``estimate`` of a difference or relative error; the true one is within ``low`` to ``high`` with ``confidence``, 0 to 1."""
 
     estimate: float
     low: float

@@ -121,12 +121,10 @@ def _stretches(record: Record, partitions: int) -> tuple[list[Span], list[Span],
     """(spans with more Ready and wanted replicas than partitions, spans with as many Ready, most Ready and wanted at once)."""
     curve = record.replicas
     times, desired, ready = (curve[name].tolist() for name in ("t", "desired", "ready"))
-    ends = [*times[1:], max(times[-1], record.end)]
+    spans = list(zip(times, [*times[1:], max(times[-1], record.end)], strict=True))
+    at_p = [span for span, count in zip(spans, ready, strict=True) if count == partitions]
     beyond: list[Span] = []
-    at_p: list[Span] = []
-    for row, span in enumerate(zip(times, ends, strict=True)):
-        if ready[row] == partitions:
-            at_p.append(span)
+    for row, span in enumerate(spans):
         if min(desired[row], ready[row]) <= partitions:
             continue
         # Pods that scale down leave the group before the watch shows it, so another stretch begins here.

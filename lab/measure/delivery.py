@@ -60,7 +60,9 @@ def delivery(record: Record) -> Delivery:
     sent, acked, *others = (int(sum(told)) for told in tallied(record, "sent", "acked", "unknown", "failed"))
     scheduled = record.profile.total if record.inputs.driver == PRODUCER else None
     lost, copies = ledger.lost_messages + ahead, ledger.doubled_messages + ledger.both_messages + ledger.buried_again
-    topics = _topics(record.trial.topic_ids)
+    if len(ids := record.trial.topic_ids) == 1:
+        raise NoData("the topic's id could not be read when the trial was over")
+    topics = len(set(ids)) or None
     differences = {
         "messages on another topic than the one that was made": ledger.produced if (topics or 1) > 1 else 0,
         "messages on the topic a second time": ledger.resent,
@@ -168,25 +170,13 @@ def _between(steps: dict[str, int]) -> dict[str, int]:
     return found
 
 
-def _topics(ids: Sequence[str]) -> int | None:
-    """How many topics had the name of the trial's. Raises :class:`NoData` when its id could not be read at the end."""
-    if len(ids) == 1:
-        raise NoData("the topic's id could not be read when the trial was over")
-    return len(set(ids)) or None
-
-
 def _remarked(found: Quantity, records: Sequence[Record]) -> Quantity:
     """``found`` with what of its ``records`` can't be judged."""
     if found.value is None:
         return found
-    runs = (one for record in records for one in (record if isinstance(record, Runs) else [record]))
-    remarks = dict.fromkeys(remark for record in runs for remark in _remarks(record))
-    return replace(found, why="; ".join(remarks))
-
-
-def _remarks(record: Record) -> list[str]:
-    """What of the record can't be judged, in words."""
-    found = [] if record.trial.topic_ids else [UNTOLD_ID]
-    if (driver := record.inputs.driver) != PRODUCER:
-        found.append(f"what was sent is not judged: {driver} drove the traffic")
-    return found
+    remarks: list[str] = []
+    for one in (one for several in records for one in (several if isinstance(several, Runs) else [several])):
+        remarks += [] if one.trial.topic_ids else [UNTOLD_ID]
+        if (driver := one.inputs.driver) != PRODUCER:
+            remarks.append(f"what was sent is not judged: {driver} drove the traffic")
+    return replace(found, why="; ".join(dict.fromkeys(remarks)))

@@ -151,12 +151,12 @@ def dry_partitions(dips: Iterable[Dip]) -> int:
     return sum(count for count in counts if count is not None)
 
 
-def rate_traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
+def rate_traces(record: Record) -> pd.DataFrame:
     """The rate around each step: columns kind, step (its number), t (s since it), share (of the baseline, over 200 ms)."""
     done = Throughput(record.receipts)
     frames = []
     for count, (step, dip) in enumerate(zip(record.trial.steps, dips(record), strict=True), 1):
-        starts, rates = done.rolling(dip.t - before_s, step.until, FINE_S)
+        starts, rates = done.rolling(dip.t - BEFORE_S, step.until, FINE_S)
         middle = starts + FINE_S / 2 - dip.t
         frames.append(pd.DataFrame({"kind": dip.kind, "step": count, "t": middle, "share": rates / dip.baseline}))
     if not frames:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from lab.errors import NoData
-from lab.foresee.curve import Curve
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.record.store import Record
@@ -65,23 +64,6 @@ def _rate(record: Record, t: float, begin: float) -> float:
     begin = min(begin, t - width)
     share = np.clip((np.minimum(fine["t"] + width, t) - np.maximum(fine["t"], begin)) / width, 0, 1)
     return float((fine["messages"] * share).sum()) / (t - begin)
-
-
-def simulated_moments(curve: Curve, start: float, at: Sequence[float], rates: Callable[[float], float]) -> list[Moment]:
-    """A simulated ``curve`` at each of ``at``, s after its ``start``, in real time. ``rates`` gives the events/s due."""
-    index = [max(0, int(np.searchsorted(curve.t, start + real, side="right")) - 1) for real in at]
-    lags = [float(np.interp(start + real, curve.t, curve.lag)) for real in at]
-    return [
-        Moment(
-            at=real,
-            rate=rates(start + real),
-            lag=lag,
-            real_lag=lag,
-            wanted=int(curve.replicas[one]),
-            ready=int(curve.working[one]),
-        )
-        for real, lag, one in zip(at, lags, index, strict=True)
-    ]
 
 
 def slope(seen: pd.DataFrame) -> float:

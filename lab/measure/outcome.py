@@ -59,14 +59,11 @@ class Outcome:
 
         A scale shows nothing while a profile that ran at the reference has not run at it: the mildest profile may come first.
         """
-        if self._profiles(self.reference) - self._profiles(scale):
+        at_reference, at_scale = ({one.profile for one in self.runs if one.scale == name} for name in (self.reference, scale))
+        if at_reference - at_scale:
             return False
         found = {row.verdict for row in self.rows if (row.measure, row.scale) == (measure, scale)} - {NO_DATA}
         return found == {FAITHFUL}
-
-    def _profiles(self, scale: str) -> set[str]:
-        """The profiles that ran at ``scale``."""
-        return {one.profile for one in self.runs if one.scale == scale}
 
     def beside(self, earlier: Outcome) -> Outcome:
         """This one's profiles that have rows, and those of ``earlier`` that have none here, in order of their names.
@@ -101,10 +98,8 @@ def read(file: Path) -> Outcome:
 
 def _lines(rows: Sequence[Any]) -> list[dict[str, Any]]:
     """Plain rows; six digits are more than any of them is known to."""
-    return [
-        {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in asdict(row).items()}
-        for row in rows
-    ]
+    plain = (asdict(row).items() for row in rows)
+    return [{name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row} for row in plain]
 
 
 @cache

@@ -88,22 +88,17 @@ def plateau(record: Record) -> Plateau:
         raise NoData(f"lag never was above P x lagThreshold, {threshold}")
     start, end = float(above["t"].iloc[0]), float(above["t"].iloc[-1])
     curve = record.replicas
-    stands: list[tuple[float, float, int]] = []
-    times = [*curve["t"].tolist()[1:], end]
-    for t, until, wanted, ready in zip(curve["t"], times, curve["desired"], curve["ready"], strict=True):
-        begin, finish = max(float(t), start), min(float(until), end)
-        if ready != wanted or finish <= begin:
-            continue
-        if stands and stands[-1][2] == wanted and stands[-1][1] >= begin:
-            stands[-1] = (stands[-1][0], finish, int(wanted))
-        else:
-            stands.append((begin, finish, int(wanted)))
-    if not stands:
+    curve = curve.assign(begin=curve["t"].clip(lower=start), over=curve["t"].shift(-1).fillna(end).clip(upper=end))
+    still = curve[(curve["ready"] == curve["desired"]) & (curve["over"] > curve["begin"])]
+    if still.empty:
         raise NoData("the group never stood still while lag was above the cap")
-    begin, finish, wanted = max(stands, key=lambda stand: stand[1] - stand[0])
+    begins_anew = (still["desired"] != still["desired"].shift()) | (still["begin"] > still["over"].shift())
+    stands = still.groupby(begins_anew.cumsum()).agg({"begin": "first", "over": "last", "desired": "first"})
+    longest = stands.loc[(stands["over"] - stands["begin"]).idxmax()]
+    begin, finish = float(longest["begin"]), float(longest["over"])
     before = lag[lag["t"] <= begin]["lag"]
     return Plateau(
-        standing_at=wanted,
+        standing_at=int(longest["desired"]),
         standing_s=finish - begin,
         lag=int(before.iloc[-1] if not before.empty else lag["lag"].iloc[0]),
         rate=Throughput(record.receipts).rate(begin, finish),

@@ -104,14 +104,13 @@ def scaling_cost(record: Record) -> ScalingCost:
     )
 
 
-def rebalance_costs(record: Record, start: float, end: float | None = None) -> list[RebalanceCost]:
-    """Every rebalance whose first cause is seen from ``start`` to ``end`` (epoch s; by default the trial's end), in order.
+def rebalance_costs(record: Record, start: float) -> list[RebalanceCost]:
+    """Every rebalance whose first cause is seen from ``start`` (epoch s) on, in order.
 
     Raises :class:`NoData` without receipts or a sample of lag, and for a policy without a lagThreshold.
     """
-    end = record.end if end is None else end
     done, waiting = Throughput(record.receipts), lagging_spans(record, record.lag_threshold)
-    return [_cost(record, span, done, waiting) for span in _windows(record, start, end)]
+    return [_cost(record, span, done, waiting) for span in _windows(record, start)]
 
 
 def worst(figures: Iterable[float | None]) -> float | None:
@@ -119,9 +118,9 @@ def worst(figures: Iterable[float | None]) -> float | None:
     return max((one for one in figures if one is not None), default=None)
 
 
-def _windows(record: Record, start: float, end: float) -> list[Span]:
-    """(first cause, 1 s after the last handover) of each rebalance, up to the first cause of the next one and to ``end``."""
-    events = record.group_events
+def _windows(record: Record, start: float) -> list[Span]:
+    """(first cause, 1 s after the last handover) of each rebalance, up to the next one's first cause or the trial's end."""
+    events, end = record.group_events, record.end
     causes = np.sort(events.loc[events["event"].isin(["subscribed", "left", "draining"]), "t"].to_numpy(dtype=float))
     begun: list[Span] = []
     over = -np.inf

@@ -1,7 +1,4 @@
-"""Throughput: how many messages the group processed by when, and how fast.
-
-A receipt says from when to when its messages were processed. Its count is spread evenly over that time.
-"""
+"""Throughput: how many messages the group processed by when, and how fast."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ class Validity(Measure):
 def validity(record: Record) -> Validity:
     """Every quantity by itself: one that is missing leaves the others.
 
-    A trial allows its producer a lateness of 100 ms at real time. Where time is compressed it allows a tenth of the shortest of
-    its times, which are its profile's phases, the times of its policy and the HPA's sync.
+    A trial allows its producer a lateness of 100 ms at real time, else a tenth of the shortest of its profile's phases, the
+    times of its policy and the HPA's sync.
     """
     computed: dict[str, Callable[[Record], float]] = {
         "lateness": _lateness,

@@ -9,7 +9,6 @@ from statistics import median
 import pandas as pd
 
 from lab.errors import NoData
-from lab.inputs.hpa_spec import HpaSpec
 from lab.judge.measure import Measure, measure
 from lab.judge.measure import number as number_of
 from lab.judge.origin import UNSCALED
@@ -117,10 +116,5 @@ def reading(sync: Sync) -> Reading | None:
     if place is None or seen is None or seen.observed is None or not isinstance(values := seen.observed[place], tuple):
         return None
     held = sync.spec.metrics[place].amount / 1000 * seen.existing  # an HPA counts in thousandths
-    return Reading(sync.at, sum(values) / 1000, (1 - tolerance_down(sync.spec)) * held)
-
-
-def tolerance_down(spec: HpaSpec) -> float:
-    """The tolerance of a scale-down, as a ratio; the controller's own where the spec has none."""
-    own = spec.behavior.down.tolerance if spec.behavior else None
-    return DEFAULTS.tolerance if own is None else own
+    own = sync.spec.behavior.down.tolerance if sync.spec.behavior else None
+    return Reading(sync.at, sum(values) / 1000, (1 - (DEFAULTS.tolerance if own is None else own)) * held)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pandas as pd
@@ -64,12 +64,9 @@ def reaction(record: Record) -> Reaction:
     crossed = crossing(record, spike)
     decided = first_step(record)
     pod, _ = first_pod_at_work(record, decided)
-    stamps = _stamps(record, pod)
-    ordered = [spike]
-    for part, stamp in {"lag crosses": crossed, POLICY: decided, **stamps}.items():
-        assert part == PARTS[len(ordered) - 1]
-        ordered.append(max(ordered[-1], stamp))  # a part that ends before its turn costs no time
-    parts = {part: later - earlier for part, (earlier, later) in zip(PARTS, pairwise(ordered), strict=True)}
+    stamps = {"lag crosses": crossed, POLICY: decided, **_stamps(record, pod)}
+    ordered = accumulate((spike, *stamps.values()), max)  # a part that ends before its turn costs no time
+    parts = {part: later - earlier for part, (earlier, later) in zip(stamps, pairwise(ordered), strict=True)}
     total = sum(parts.values())
     declared = record.inputs.workload.start_s  # the scale divides it
     real = total + parts[POLICY] * (record.scale.time - 1) + declared * (1 - 1 / record.scale.time)
@@ -78,10 +75,10 @@ def reaction(record: Record) -> Reaction:
 
 def first_step(record: Record) -> float:
     """When the watch saw the first step up after the spike began, epoch s. Raises :class:`NoData` without one."""
-    for change in record.scalings:
-        if change.t > record.zero and change.after > change.before:
-            return change.t
-    raise NoData("the HPA never asked for more replicas after the spike began")
+    ups = (change.t for change in record.scalings if change.t > record.zero and change.after > change.before)
+    if (first := next(ups, None)) is None:
+        raise NoData("the HPA never asked for more replicas after the spike began")
+    return first
 
 
 def crossing(record: Record, spike: float) -> float:
@@ -89,7 +86,9 @@ def crossing(record: Record, spike: float) -> float:
 
     The tolerance is the policy's own for scaling up, else the controller's. Raises :class:`NoData` when it never does.
     """
-    asks = record.lag_threshold * record.wanted_at(spike) * (1 + _tolerance(record))
+    own = behavior(record.policy)
+    tolerance = DEFAULTS.tolerance if own is None or own.up.tolerance is None else own.up.tolerance
+    asks = record.lag_threshold * record.wanted_at(spike) * (1 + tolerance)
     lag = record.lag
     times, values = lag["t"].to_numpy(), lag["lag"].to_numpy()
     over = np.flatnonzero((times >= spike) & (values > asks))
@@ -101,11 +100,6 @@ def crossing(record: Record, spike: float) -> float:
     # Samples are half a second apart and lag grows by thousands in between: the crossing lies on the line between two.
     within = (asks - values[at - 1]) / (values[at] - values[at - 1])
     return float(times[at - 1] + within * (times[at] - times[at - 1]))
-
-
-def _tolerance(record: Record) -> float:
-    own = behavior(record.policy)
-    return DEFAULTS.tolerance if own is None or own.up.tolerance is None else own.up.tolerance
 
 
 def member_stamps(record: Record) -> pd.DataFrame:
@@ -176,15 +170,9 @@ def cold_start(record: Record) -> ColdStart:
     """Measure every new pod. There is no data when none has a receipt."""
     zero = record.zero
     created = {name: pod.added for name, pod in record.pods.items() if pod.added is not None and pod.added > zero}
-    stamps = member_stamps(record)
-    pods = pd.DataFrame(
-        {
-            "created": pd.Series(created, dtype=float),
-            "subscribed": stamps["subscribed"],
-            "owning": stamps["owning"],
-            "receipt": record.receipts.groupby("pod")["end"].min(),
-        }
-    ).dropna()
+    receipt = record.receipts.groupby("pod")["end"].min()
+    stamps = member_stamps(record)[["subscribed", "owning"]]
+    pods = pd.concat([pd.Series(created, dtype=float, name="created"), stamps, receipt.rename("receipt")], axis=1).dropna()
     if pods.empty:
         raise NoData("no pod created after the baseline came to a receipt")
     total = pods["receipt"] - pods["created"]

@@ -10,7 +10,7 @@ from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
 from lab.measure.reaction.step import crossing, first_step
 from lab.model import hpa_log
-from lab.model.hpa_log import Logged
+from lab.model.hpa_log import Line, Logged
 from lab.record.store import Record
 
 LATE_S = 2.0  # the controller logs a step after it has written it, and a watch may see it before or, on a busy machine, after
@@ -48,12 +48,12 @@ def split(syncs: Sequence[Logged], crossed: float, stepped: float) -> tuple[floa
 
     Raises :class:`NoData` when none of ``syncs`` rescaled up at about ``stepped``.
     """
-    taken = [one for one in syncs if one.outcome.words == hpa_log.RESCALED and _up(one)]
+    taken = [one for one in syncs if one.outcome.words == hpa_log.RESCALED and _desired(one.outcome) > _current(one)]
     last = min(taken, key=lambda one: abs(one.outcome.t - stepped), default=None)
     if last is None or abs(last.outcome.t - stepped) > LATE_S:
         raise NoData("no sync in the HPA's log took the first step up")
     after = [one.at for one in syncs if crossed <= one.at <= last.at]
-    asking = [one.at for one in syncs if crossed <= one.at <= last.at and _asks(one)]
+    asking = [one.at for one in syncs if crossed <= one.at <= last.at and _desired(one.proposal) > _current(one)]
     stamps = [crossed]
     for end in (after[0] if after else crossed, asking[0] if asking else crossed, last.at, stepped):
         stamps.append(max(stamps[-1], min(end, stepped)))
@@ -61,10 +61,9 @@ def split(syncs: Sequence[Logged], crossed: float, stepped: float) -> tuple[floa
     return wait, older, held, write
 
 
-def _up(one: Logged) -> bool:
-    return one.outcome.replicas.get("desiredReplicas", 0) > one.outcome.replicas.get("currentReplicas", 0)
+def _desired(line: Line | None) -> int:
+    return 0 if line is None else line.replicas.get("desiredReplicas", 0)
 
 
-def _asks(one: Logged) -> bool:
-    current = one.outcome.replicas.get("currentReplicas", one.outcome.replicas.get("desiredReplicas", 0))
-    return one.proposal is not None and one.proposal.replicas.get("desiredReplicas", 0) > current
+def _current(one: Logged) -> int:
+    return one.outcome.replicas.get("currentReplicas", _desired(one.outcome))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from lab import paths, yamlfile
 from lab.evidence import Evidence
 from lab.foresee.curve import Curve
@@ -14,7 +16,7 @@ from lab.foresee.situation import Situation
 from lab.inputs import profile, scaledobject
 from lab.inputs.keys import shares
 from lab.inputs.profile import Profile
-from lab.measure.lag import Moment, moments, simulated_moments
+from lab.measure.lag import Moment, moments
 from lab.record.store import Record
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.programs.shape import rate_at
@@ -38,8 +40,13 @@ def foretold(phase_s: float = 0.0) -> list[Moment]:
     """The model's evening at each row of the text's timeline; ``phase_s`` as in :func:`simulated`."""
     traffic = _traffic()
     start = next(step.at for step in traffic.steps if step.phase != profile.BASELINE)
-    at = [row.at for row in claims.TIMELINE]
-    return simulated_moments(simulated(phase_s), start, at, lambda t: rate_at(traffic, t - 0.001))
+    curve, found = simulated(phase_s), []
+    for at in (row.at for row in claims.TIMELINE):
+        place = max(0, int(np.searchsorted(curve.t, start + at, side="right")) - 1)
+        lag, rate = float(np.interp(start + at, curve.t, curve.lag)), rate_at(traffic, start + at - 0.001)
+        pods = {"wanted": int(curve.replicas[place]), "ready": int(curve.working[place])}
+        found.append(Moment(at=at, rate=rate, lag=lag, real_lag=lag, **pods))
+    return found
 
 
 def report_timeline(evidence: Evidence, record: Record, model: list[Moment]) -> None:

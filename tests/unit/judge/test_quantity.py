@@ -108,6 +108,3 @@ def test_a_measure_is_made_of_exactly_what_it_declares():
     with pytest.raises(TypeError, match="first, second, who; not as declared: frist"):
         Pair(frist=1, first=1, second=2, who="a")
     assert Pair(first=1, second=2, who="a") == pair(1) != pair(2)
-    # A measure whose number is called "missing" could not be missing.
-    with pytest.raises(TypeError, match="Odd has missing, which every measure has already"):
-        type("Odd", (Measure,), {"missing": number("messages", "messages missing")})
