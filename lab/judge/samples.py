@@ -19,7 +19,7 @@ from lab.judge.aggregate import enclosing
 
 @dataclass(frozen=True)
 class Offset:
-    """The ``estimate`` of a difference or relative error; the true one is within ``low`` to ``high`` with ``confidence``, 0 to 1."""
+    """The ``estimate`` of a difference or relative error; ``low`` to ``high`` has the true one with ``confidence`` (0 to 1)."""
 
     estimate: float
     low: float

@@ -19,7 +19,7 @@ _STARTS, _EACH = np.meshgrid(np.arange(0.0, 8.0, 0.05), np.arange(0.0, 0.6, 0.01
 
 @dataclass(frozen=True)
 class Calibration:
-    """``consumers`` as measured; syncs are apart by the period, ``sync_more_s``, and ``sync_more_each_s`` a starting pod (s)."""
+    """``consumers`` as measured; syncs are apart by the period, ``sync_more_s``, and ``sync_more_each_s`` a starting pod, s."""
 
     consumers: Consumers
     sync_more_s: float
