@@ -66,7 +66,9 @@ class Curve:
 
     def back_at(self, lag: float, begin: float = 0.0) -> float | None:
         """The first time from ``begin`` on at which total lag is at or below ``lag``; None if there is none."""
-        t, values = self._from(begin)
+        later = self.t > begin
+        t = np.concatenate(([begin], self.t[later]))
+        values = np.concatenate(([np.interp(begin, self.t, self.lag)], self.lag[later]))
         below = np.flatnonzero(values <= lag)
         if not len(below):
             return None
@@ -79,12 +81,6 @@ class Curve:
         """The first time from ``begin`` on at which at least ``pods`` pods are at work; None if there is none."""
         found = np.flatnonzero((self.t >= begin) & (self.working >= pods))
         return float(self.t[found[0]]) if len(found) else None
-
-    def _from(self, begin: float) -> tuple[Floats, Floats]:
-        """Times and lag from ``begin`` on, with a point at ``begin``."""
-        later = self.t > begin
-        t = np.concatenate(([begin], self.t[later]))
-        return t, np.concatenate(([np.interp(begin, self.t, self.lag)], self.lag[later]))
 
 
 NOISE = 1e-6  # events: a smaller difference is a rounding of float64

@@ -69,12 +69,8 @@ class Cost:
             raise ValueError(text)
         return cost
 
-    def of(self, seq: int) -> float:
-        """Processing time of message ``seq``, ms; the same in every run (Knuth's multiplicative hash spreads it)."""
-        return self.total([seq])
-
     def total(self, seqs: Sequence[int]) -> float:
-        """Processing time of the messages ``seqs`` together, ms."""
+        """Processing time of the messages ``seqs``, ms; the same in every run (Knuth's multiplicative hash spreads it)."""
         spread = self.high - self.low
         if not spread:
             return self.low * len(seqs)

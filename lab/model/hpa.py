@@ -24,6 +24,7 @@ __all__ = [
 
 
 DEFAULTS = Controller()
+Proposals = tuple[int | None, ...]  # of each metric: the replicas before any limit, None where it failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,13 @@ RESCALED = Condition("AbleToScale", True, "SucceededRescale")
 class Decision:
     """The decision of one sync.
 
-    ``desired`` is what the target's scale says afterwards. ``proposals`` holds each metric's replicas before any limit, None
-    for a metric that failed. ``failed`` means that failed metrics kept the controller from deciding. ``limited`` is the reason
-    of a true ScalingLimited. ``conditions`` are the conditions that this sync sets; the others stay in the status as they were.
+    ``desired`` is what the target's scale says afterwards. ``failed`` means that failed metrics kept the controller from
+    deciding. ``limited`` is the reason of a true ScalingLimited. ``conditions`` are those that this sync sets; the others stay.
     """
 
     desired: int
     reasons: tuple[str, ...]
-    proposals: tuple[int | None, ...] = ()
+    proposals: Proposals = ()
     limited: str | None = None
     failed: bool = False
     conditions: tuple[Condition, ...] = ()
@@ -93,7 +93,7 @@ def decide(
     target = hpa_replicas.Target(current_replicas, existing, pods)
     log: list[str] = []
     asked = _proposals(spec, observed, target, moment, controller, log)
-    return _settled(spec, state, current_replicas, asked, moment, through, controller, log)
+    return _settled(spec, state, current_replicas, asked, moment, through, controller.downscale_stabilization_s, log)
 
 
 def decide_on_lag(policy: LagController, state: State, current_replicas: int, lag: int, now: float) -> tuple[Decision, State]:
@@ -115,7 +115,8 @@ def settle(
     moment = hpa_limits.nanoseconds(now)
     through = moment if scaled_at is None else hpa_limits.nanoseconds(scaled_at)
     state = hpa_limits.begun(state, current_replicas, moment)
-    return _settled(spec, state, current_replicas, tuple(proposals), moment, through, controller, [])
+    window_s = controller.downscale_stabilization_s
+    return _settled(spec, state, current_replicas, tuple(proposals), moment, through, window_s, [])
 
 
 def proposals(
@@ -126,21 +127,14 @@ def proposals(
     *,
     pods: Sequence[Pod] | None = None,
     controller: Controller = DEFAULTS,
-) -> tuple[int | None, ...]:
+) -> Proposals:
     """What each metric asks for when ``replicas`` are wanted and there, before any limit; None for a metric that fails."""
     target = hpa_replicas.Target(replicas, replicas, pods)
     return _proposals(spec, observed, target, hpa_limits.nanoseconds(now), controller, [])
 
 
 def _settled(
-    spec: HpaSpec,
-    state: State,
-    current: int,
-    proposals: tuple[int | None, ...],
-    now: int,
-    through: int,
-    controller: Controller,
-    log: list[str],
+    spec: HpaSpec, state: State, current: int, proposals: Proposals, now: int, through: int, window_s: int, log: list[str]
 ) -> tuple[Decision, State]:
     """The decision on the proposals: none while a failed metric might have asked for more, otherwise by the limits."""
     wanted = _largest(proposals)
@@ -151,7 +145,6 @@ def _settled(
         failure = Condition("ScalingActive", False, f"FailedGet{failing.source}Metric")
         return Decision(current, tuple(log), proposals, failed=True, conditions=(GOT_SCALE, failure)), state
     bounds = hpa_limits.Bounds(current, spec.min_replicas, spec.max_replicas)
-    window_s = controller.downscale_stabilization_s
     result, state = hpa_limits.normalize(state, bounds, max(0, wanted or 0), now, spec.behavior, window_s, log)
     rescaled = result.replicas != current
     if rescaled:
@@ -168,9 +161,11 @@ def _settled(
 
 def _proposals(
     spec: HpaSpec, observed: Sequence[Observed], target: hpa_replicas.Target, now: int, controller: Controller, log: list[str]
-) -> tuple[int | None, ...]:
+) -> Proposals:
     """The replicas that each metric asks for, None for one that fails."""
-    tolerances = _tolerances(spec, controller)
+    up, down = (spec.behavior.up.tolerance, spec.behavior.down.tolerance) if spec.behavior else (None, None)
+    default = controller.tolerance  # ``tolerancesForHpa``: the HPA's own in each direction, else the controller's
+    tolerances = hpa_replicas.Tolerances(default if down is None else down, default if up is None else up)
     found: list[int | None] = []
     for metric, value in zip(spec.metrics, observed, strict=True):
         try:
@@ -192,13 +187,6 @@ def _largest(proposals: Sequence[int | None]) -> int | None:
         if replicas == 0 or count > replicas:
             replicas = count
     return replicas if counts else None
-
-
-def _tolerances(spec: HpaSpec, controller: Controller) -> hpa_replicas.Tolerances:
-    """``tolerancesForHpa``: the HPA's own in each direction, else the controller's."""
-    up, down = (spec.behavior.up.tolerance, spec.behavior.down.tolerance) if spec.behavior else (None, None)
-    default = controller.tolerance
-    return hpa_replicas.Tolerances(default if down is None else down, default if up is None else up)
 
 
 def _stored(spec: HpaSpec, state: State, before: int, after: int, now: int) -> State:

@@ -100,7 +100,7 @@ def proposal(
         return function(metric, observed, target, tolerances)
     if isinstance(observed, tuple) or target.pods is None:
         raise TypeError(f"resource metric {metric.name}: the pods and the usage of each are needed")
-    return _resource(metric, dict(observed), target.replicas, target.pods, tolerances, now, controller)
+    return _resource(metric, observed, target.replicas, target.pods, tolerances, now, controller)
 
 
 def _per_pod(metric: Metric, values: External, target: Target, tolerances: Tolerances) -> tuple[int, str]:
@@ -149,13 +149,7 @@ def _total(metric: Metric, values: External, target: Target, tolerances: Toleran
 
 
 def _resource(
-    metric: Metric,
-    usage: dict[str, Usage],
-    current: int,
-    pods: Sequence[Pod],
-    tolerances: Tolerances,
-    now: int,
-    controller: Controller,
+    metric: Metric, usage: PodUsage, current: int, pods: Sequence[Pod], tolerances: Tolerances, now: int, controller: Controller
 ) -> tuple[int, str]:
     """Resource cpu or memory (``GetResourceReplicas`` for Utilization, ``calcPlainMetricReplicas`` for AverageValue).
 

@@ -149,7 +149,5 @@ def even_factor(lag: int, partitions: int, threshold: int) -> int:
     Source: ``getNextFactorThatBalancesConsumersToTopicPartitions`` and ``FindFactors``. Without lag it is 1, so that the metric
     never falls below one threshold.
     """
-    for factor in range(1, partitions + 1):
-        if partitions % factor == 0 and factor * threshold >= lag:
-            return factor
-    return partitions
+    factors = (factor for factor in range(1, partitions + 1) if partitions % factor == 0)
+    return next((factor for factor in factors if factor * threshold >= lag), partitions)

@@ -25,7 +25,7 @@ def test_receipts_account_for_every_message(messages, low, spread):
     batch = [message(partition, offset, seq) for offset, (partition, seq) in enumerate(messages)]
     cost = Cost(low, low + spread)
     total, receipts = summarize(batch, cost, "pod")
-    assert total == pytest.approx(sum(cost.of(seq) for _, seq in messages))
+    assert total == pytest.approx(sum(cost.total([seq]) for _, seq in messages))
     assert len(batch) * cost.low <= total + 1e-6
     assert total <= len(batch) * cost.high + 1e-6
     for receipt in receipts:
