@@ -99,8 +99,7 @@ class Arrivals:
         return np.interp(times, self.edges, self.counts, left=0.0)
 
     def left(self, counts: Floats) -> Floats:
-        """The first time with more than each of ``counts`` events, which may lack a rounding; the end where there never
-        were."""
+        """The first time with more than each of ``counts`` events, which may lack a rounding; else the end."""
         whole = self.counts[np.searchsorted(self.counts, counts + NOISE, side="right") - 1]
         counts = np.maximum(counts, whole)
         step = np.searchsorted(self.counts, counts, side="right") - 1
@@ -121,8 +120,7 @@ class Arrivals:
 def late(curve: Curve, arrivals: Arrivals, objective_s: float) -> float:
     """The seconds in which the oldest unprocessed event is older than ``objective_s``.
 
-    It is older at t exactly when fewer events are processed at t than had arrived by t - objective_s. Both sides are straight
-    between their corners, so the stretch is where their difference is positive.
+    At t it is when fewer events are processed than had arrived by t - objective_s; both are straight between their corners.
     """
     corners = arrivals.edges + objective_s
     begin, end = curve.t[0], curve.t[-1]
@@ -149,23 +147,21 @@ def worst_age(curve: Curve, arrivals: Arrivals) -> float:
 
 
 def _corners(curve: Curve, arrivals: Arrivals) -> tuple[Floats, Floats]:
-    """The points at which the age may have a corner: (times, events processed by then)."""
-    done = _processed(curve, arrivals)
-    times = np.union1d(curve.t, _crossings(curve.t, done, arrivals.counts))
-    return times, np.interp(times, curve.t, done)
+    """The points at which the age may have a corner, maybe its peak: (times, events processed by then).
 
-
-def _processed(curve: Curve, arrivals: Arrivals) -> Floats:
-    """A(t) - lag(t) at the curve's points. It is never below 0, because lag in flight may be counted before its arrival."""
-    return np.maximum(0.0, arrivals.by(curve.t) - curve.lag)
-
-
-def _crossings(t: Floats, done: Floats, counts: Floats) -> Floats:
-    """The times at which ``done`` passes one of ``counts`` between two points. The age has a corner there, maybe its peak."""
-    found = []
+    Those are the curve's own, and where what is processed passes the count of a step's edge between two of them.
+    """
+    t, done, counts = curve.t, _processed(curve, arrivals), arrivals.counts
+    found = [t]
     first = np.searchsorted(counts, np.minimum(done[:-1], done[1:]), side="right")
     last = np.searchsorted(counts, np.maximum(done[:-1], done[1:]), side="left")
     for at in np.flatnonzero(last > first):
         part = (counts[first[at] : last[at]] - done[at]) / (done[at + 1] - done[at])
         found.append(t[at] + part * (t[at + 1] - t[at]))
-    return np.concatenate(found) if found else np.empty(0)
+    times = np.unique(np.concatenate(found))
+    return times, np.interp(times, t, done)
+
+
+def _processed(curve: Curve, arrivals: Arrivals) -> Floats:
+    """A(t) - lag(t) at the curve's points. It is never below 0, because lag in flight may be counted before its arrival."""
+    return np.maximum(0.0, arrivals.by(curve.t) - curve.lag)

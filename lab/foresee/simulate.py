@@ -111,7 +111,7 @@ class _Loop:
         return Seen(now, lags, group.processed[index], group.backlog[index], self._members[index].joined)
 
     def _decide(self, now: float, index: int, kind: _Kind, lags: Floats) -> None:
-        scaler, before = self._scalers[index], int(self._wanted[index])
+        scaler, before, consumers = self._scalers[index], int(self._wanted[index]), self._is.consumers
         if kind is _Kind.POLL:
             after, again = scaler.poll(self._seen(now, index, lags)), scaler.polls_every_s
         else:
@@ -119,17 +119,13 @@ class _Loop:
             again = self._is.sync_s + max(0, after - self._members[index].members) * self._is.sync_each_s
         assert again is not None
         heapq.heappush(self._due, (now + again, kind, index, 0))
-        if after != before:
-            self._logs[index].append(Change(now, before, after, scaler.reasons))
-            self._wanted[index] = after
-            self._plan(now, index, before, after)
-
-    def _plan(self, now: float, index: int, before: int, after: int) -> None:
-        """Schedule the pods that join or leave by a decision, each at its time."""
-        consumers = self._is.consumers
+        if after == before:
+            return
+        self._logs[index].append(Change(now, before, after, scaler.reasons))
+        self._wanted[index] = after
         if after < before:
             self._put(now + consumers.stop_s, _Kind.GO, index, after)
-        if after > before:
+        else:
             free = max(now + consumers.start_s, self._ready[index])
             self._ready[index] = free + (after - before) * consumers.start_each_s
             self._put(self._ready[index], _Kind.COME, index, after)

@@ -125,11 +125,8 @@ def carried(a: Inputs, b: Inputs, there: float) -> tuple[Inputs, Inputs]:
         pair = sides(a, b, rate)
         if cores(*pair) <= limit:
             if rate < 1:
-                log.warning(
-                    "duet of %s and %s: both sides need %.1f cores and %.1f of %g are to be used: "
-                    "traffic and pods run at %g of their rate",
-                    *(a.id, b.id, needed, limit, there, rate),
-                )
+                need = f"both sides need {needed:.1f} cores and {limit:.1f} of {there:g} are to be used"
+                log.warning("duet of %s and %s: %s: traffic and pods run at %g of their rate", a.id, b.id, need, rate)
             return pair
     still = f"at {RATES[-1]:g} of the rate they need {cores(*pair):.1f} cores still, and {limit:.1f} of {there:g} are used"
     field = f"maxReplicaCount of {a.policy_name} and {b.policy_name}"

@@ -6,7 +6,7 @@ noted: what is taken at a poll is work, which no scale compresses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -136,18 +136,17 @@ def _wrong(policy: Policy, scale: Scale) -> Iterator[Wrong]:
 
 def _compared(policy: Policy, scale: Scale, names: Iterable[str]) -> Iterator[tuple[str, Any, Any]]:
     """The fields of ``policy`` with one of these ``names``: place, value at real time, value at ``scale``."""
-    yield from _pairs(policy.compressed(REAL).content, policy.compressed(scale).content, "", set(names).__contains__)
+    yield from _pairs(policy.compressed(REAL).content, policy.compressed(scale).content, "", set(names))
 
 
-def _pairs(written: Any, applied: Any, path: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Any, Any]]:
+def _pairs(written: Any, applied: Any, path: str, wanted: Set[str]) -> Iterator[tuple[str, Any, Any]]:
     """The ``wanted`` fields in two contents of the same shape, each with its path."""
     if isinstance(written, dict):
         for name, value in written.items():
             place = f"{path}.{name}" if path else name
-            if wanted(name):
+            if name in wanted:
                 yield place, value, applied[name]
-            else:
-                yield from _pairs(value, applied[name], place, wanted)
+            yield from _pairs(value, applied[name], place, wanted)
     elif isinstance(written, list):
         for index, (one, other) in enumerate(zip(written, applied, strict=True)):
             yield from _pairs(one, other, f"{path}[{index}]", wanted)

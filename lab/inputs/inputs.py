@@ -207,9 +207,8 @@ def read(
 ) -> Inputs:
     """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
 
-    ``during`` has events by the phase of the profile at whose beginning they happen. With ``brokers`` the trial has its own.
-    A name is that of a file in ``library``. A path is a file of the user's: a policy is then a ScaledObject, and adopted. A
-    :class:`Variant` is either with changes.
+    ``during`` has events by the phase of the profile at whose beginning they happen. A name is that of a file in ``library``; a
+    path is a file of the user's: a policy is then a ScaledObject, and adopted. A :class:`Variant` is either with changes.
     """
     workload.check()
     profile_file = profile_name if isinstance(profile_name, Path) else library.profile(profile_name)

@@ -60,14 +60,9 @@ def producer(inputs: Inputs) -> dict[str, Any]:
 
 def metrics(inputs: Inputs) -> tuple[str, ...]:
     """The metrics to record beside those of every trial: what the manifests of what else runs in it declare."""
-    store = (STORE,) if inputs.workload.store_slots else ()
-    names = (
-        name
-        for manifest in (*inputs.beside, *store, inputs.driver)
-        for one in manifests.declarations(inputs.library.manifest(manifest))
-        for name in one.metrics
-    )
-    return tuple(dict.fromkeys(names))
+    files = [*inputs.beside, *([STORE] if inputs.workload.store_slots else []), inputs.driver]
+    declared = [one for file in files for one in manifests.declarations(inputs.library.manifest(file))]
+    return tuple(dict.fromkeys(name for one in declared for name in one.metrics))
 
 
 def lag_scaler() -> dict[str, Any]:

@@ -102,21 +102,16 @@ class ScaledObject:
             triggers=tuple(trigger.compressed(scale) for trigger in self.triggers),
             where=f"{self.name} at scale {scale.name}",
         )
-        return replace(made, content=made._written(hpa_spec.compressed_behavior(self._hpa_settings.get("behavior"), scale)))
-
-    @property
-    def _hpa_settings(self) -> dict[str, Any]:
-        return (self.content["spec"].get("advanced") or {}).get("horizontalPodAutoscalerConfig") or {}
-
-    def _written(self, behavior: dict[str, Any]) -> dict[str, Any]:
-        """The content with this object's times, thresholds and ``behavior``."""
-        spec = self.content["spec"] | {"pollingInterval": self.polling_s, "cooldownPeriod": self.cooldown_s}
-        if self.initial_cooldown_s:
-            spec["initialCooldownPeriod"] = self.initial_cooldown_s
-        settings = {"horizontalPodAutoscalerConfig": self._hpa_settings | {"behavior": behavior}}
-        pairs = zip(spec["triggers"], self.triggers, strict=True)
-        triggers = [one | {"metadata": trigger.written(one["metadata"])} for one, trigger in pairs]
-        return self.content | {"spec": spec | {"advanced": (spec.get("advanced") or {}) | settings, "triggers": triggers}}
+        spec = self.content["spec"] | {"pollingInterval": made.polling_s, "cooldownPeriod": made.cooldown_s}
+        if made.initial_cooldown_s:
+            spec["initialCooldownPeriod"] = made.initial_cooldown_s
+        advanced = spec.get("advanced") or {}
+        settings = advanced.get("horizontalPodAutoscalerConfig") or {}
+        behavior = hpa_spec.compressed_behavior(settings.get("behavior"), scale)
+        spec["advanced"] = advanced | {"horizontalPodAutoscalerConfig": settings | {"behavior": behavior}}
+        pairs = zip(spec["triggers"], made.triggers, strict=True)
+        spec["triggers"] = [one | {"metadata": trigger.written(one["metadata"])} for one, trigger in pairs]
+        return replace(made, content=self.content | {"spec": spec})
 
 
 def parse(content: Mapping[str, Any], where: object) -> ScaledObject:

@@ -77,10 +77,9 @@ class Setting:
 def setting(
     default: str | int | float, kind: Kind, text: str, unit: str = "", *, scaling: Scaling | None = None, client: str = ""
 ) -> Any:
-    """Declare a dataclass field as a setting; its type is that of ``default``, which is plain data.
+    """Declare a dataclass field as a setting of the type of ``default``. ``kind`` checks it, ``text`` says what it is.
 
-    ``kind`` checks it, ``text`` says what it is, ``unit`` in what it is counted. ``client`` is librdkafka's property that takes
-    the value as it is.
+    ``unit`` is what it is counted in, ``client`` librdkafka's property that takes the value as it is.
     """
     made = Setting("", default, kind, text, unit, scaling, client)
     return field(default=default, metadata={_KEY: made})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from dataclasses import dataclass
 
 from lab.flags import Flags, whole
@@ -39,8 +38,3 @@ class Settings(TrialSettings):
 def flags() -> Flags:
     """The store's flags."""
     return declarations.program(Settings, "store", __doc__, 9090, kafka=False)
-
-
-def settings(options: Namespace) -> Settings:
-    """The settings in parsed flags."""
-    return Settings(**vars(options))

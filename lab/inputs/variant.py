@@ -72,8 +72,9 @@ class Variant:
                 fitting = [one for one in made["spec"]["triggers"] if one.get("type") in types]
                 if not fitting:
                     raise InputError(where, name, value, f"none without a trigger of type {', '.join(types)}")
+                text = str(value).lower() if isinstance(value, bool) else str(value)  # as metadata is
                 for one in fitting:
-                    _put(one, place, _text(value) if place.startswith("metadata.") else value)
+                    _put(one, place, text if place.startswith("metadata.") else value)
         return made
 
     def suffixes(self) -> Iterator[str]:
@@ -102,8 +103,8 @@ class Variant:
 def policy(base: str | Path, **changes: Any) -> Variant:
     """The ScaledObject ``base``, by name or a user's file, with these changes, each by one of NAMES.
 
-    Values are those of the YAML. ``scale_up`` and ``scale_down`` say the HPA's policies shortly: "50%/60s", "8 pods/30s", or a
-    list of such. ``trigger`` is one more trigger, as a dict. A trial that reads it refuses what can't be used.
+    Values are those of the YAML; ``scale_up`` and ``scale_down`` are "50%/60s", "8 pods/30s", or a list of such; ``trigger`` is
+    one more trigger, as a dict.
     """
     return Variant(base, tuple(sorted(changes.items(), key=lambda change: (*NAMES, change[0]).index(change[0]))))
 
@@ -122,11 +123,6 @@ def _in_spec(name: str, value: Any, where: object) -> Any:
         kind = "Percent" if read["type"] == "%" else "Pods"
         found.append({"type": kind, "value": int(read["value"]), "periodSeconds": int(read["period"])})
     return found
-
-
-def _text(value: Any) -> str:
-    """A value of a trigger's metadata, which is text."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _put(content: dict[str, Any], place: str, value: Any) -> None:

@@ -84,11 +84,10 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
 
 def load(file: Path) -> tuple[Workload, int]:
     """The workload in ``file`` (kind Workload, flat) and its ``partitions``. Raises :class:`InputError` naming a bad field."""
-    content = yamlfile.read(file)
-    if content.pop("kind", None) != "Workload":
-        raise InputError(file, "kind", yamlfile.read(file).get("kind"), "Workload")
-    partitions = yamlfile.Fields(content, file).whole("partitions", 1, MOST_PARTITIONS, PARTITIONS)
-    content.pop("partitions", None)
-    workload = Workload.of(content, file)
+    given = yamlfile.Fields(yamlfile.read(file), file)
+    given.choice("kind", "Workload")
+    partitions = given.whole("partitions", 1, MOST_PARTITIONS, PARTITIONS)
+    own = {name: value for name, value in given.content.items() if name not in ("kind", "partitions")}
+    workload = Workload.of(own, file)
     topics.check(workload.topics, partitions, file)
     return workload, partitions

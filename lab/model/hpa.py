@@ -84,10 +84,9 @@ def decide(
         conditions = (GOT_SCALE, Condition("ScalingActive", False, "ScalingDisabled"))
         return Decision(0, ("replicas are 0: scaling is disabled",), conditions=conditions), state
     if not spec.min_replicas <= current_replicas <= spec.max_replicas:
-        above = current_replicas > spec.max_replicas
-        desired = spec.max_replicas if above else spec.min_replicas
-        text = f"{current_replicas} replicas are {'above maxReplicas' if above else 'below minReplicas'}: {desired}"
-        decision = Decision(desired, (text,), conditions=(RESCALED,))
+        desired = min(max(current_replicas, spec.min_replicas), spec.max_replicas)
+        bound = "above maxReplicas" if current_replicas > desired else "below minReplicas"
+        decision = Decision(desired, (f"{current_replicas} replicas are {bound}: {desired}",), conditions=(RESCALED,))
         return decision, _stored(spec, state, current_replicas, desired, through)
     existing = current_replicas if status_replicas is None else status_replicas
     target = hpa_replicas.Target(current_replicas, existing, pods)

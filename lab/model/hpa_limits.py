@@ -181,8 +181,7 @@ def _within_policies(
 def _limit(state: State, current: int, now: int, rules: Rules, upward: bool, log: list[str]) -> int:
     """The furthest replicas that the policies allow now.
 
-    ``calculateScaleUpLimitWithScalingRules``, ``calculateScaleDownLimitWithBehaviors``: each policy counts from the replicas at
-    the start of its own period; the select policy takes the largest change, the smallest, or none.
+    ``calculateScaleUpLimitWithScalingRules``, ``calculateScaleDownLimitWithBehaviors``: each policy counts from its own period.
     """
     name = "scaleUp" if upward else "scaleDown"
     if rules.select == "Disabled":

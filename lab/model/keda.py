@@ -60,10 +60,9 @@ class Decision:
 
 
 def polls(scaled: ScaledObject) -> bool:
-    """Whether pollingInterval matters: the loop queries the triggers itself, and doesn't read the results of the HPA's calls.
+    """Whether pollingInterval matters; else, while the HPA is active, only the HPA's own calls reach the source.
 
-    Otherwise, as long as the HPA is active, only the HPA's own calls reach the source. Source:
-    ``ScaledObject.IsPollingIntervalRelevant`` and ``UsesHPAObservations`` in ``scaledobject_types.go``.
+    Source: ``ScaledObject.IsPollingIntervalRelevant`` and ``UsesHPAObservations`` in ``scaledobject_types.go``.
     """
     return not scaled.min_replicas or scaled.idle_replicas is not None or any(one.common.cached for one in scaled.triggers)
 
@@ -84,30 +83,29 @@ def observe(
     Source: ``scaleHandler.observeMetric`` in ``pkg/scaling/scale_handler.go`` and ``GetMetricsWithFallback`` and ``doFallback``
     in ``pkg/fallback/fallback.go``.
     """
-    if outcome is None:
-        why = "the scaler is unreachable and names no metric: no fallback counts it"
-        return Observation(None, False, False, failures, (why,))
+
+    def failed(failures: int, *reasons: str) -> Observation:
+        return Observation(None, False, False, failures, reasons)
+
     fallback = scaled.fallback
+    if outcome is None:
+        return failed(failures, "the scaler is unreachable and names no metric: no fallback counts it")
     if isinstance(outcome, Reading):
         return Observation(outcome.metric, outcome.active, False, 0, outcome.reasons)
     if fallback is None:
-        return Observation(None, False, False, 0, (f"{outcome}", "no fallback"))
+        return failed(0, f"{outcome}", "no fallback")
     failures += 1
     if failures <= fallback.threshold:
-        why = f"failure {failures} of the {fallback.threshold} that failureThreshold lets pass"
-        return Observation(None, False, False, failures, (f"{outcome}", why))
+        return failed(failures, f"{outcome}", f"failure {failures} of the {fallback.threshold} that failureThreshold lets pass")
     wanted = {
         "static": fallback.replicas,
         "currentReplicas": replicas,
         "currentReplicasIfHigher": max(replicas, fallback.replicas),
         "currentReplicasIfLower": min(replicas, fallback.replicas),
     }[fallback.behavior]
-    share = float(wanted)
-    if metric_type == "Value":
-        if not ready:
-            why = "no pod is ready: a fallback of type Value can't be worked out"
-            return Observation(None, False, False, failures, (f"{outcome}", why))
-        share /= ready
+    if metric_type == "Value" and not ready:
+        return failed(failures, f"{outcome}", "no pod is ready: a fallback of type Value can't be worked out")
+    share = float(wanted) / (ready if metric_type == "Value" else 1)
     metric = int(target * 1000 * share) / 1000
     why = f"failure {failures} is above failureThreshold {fallback.threshold}"
     then = f"{fallback.behavior} fallback to {wanted} replicas, metric {metric:g}"
@@ -133,9 +131,8 @@ def scale(
 ) -> Decision:
     """The effect of one pass of the scale loop on ``replicas``.
 
-    ``created_s`` is when the ScaledObject was made, ``last_active_s`` when a pass last found it active without an error.
-    The way to 0 is one jump from any number: no scaleDown policy of the HPA applies.
-    Source: ``scaleExecutor.RequestScale`` in ``pkg/scaling/executor/scale_scaledobjects.go``.
+    ``created_s`` is when the ScaledObject was made, ``last_active_s`` when a pass last found it active without an error. To 0
+    it is one jump from any number. Source: ``scaleExecutor.RequestScale`` in ``pkg/scaling/executor/scale_scaledobjects.go``.
     """
     if scaled.switches.paused:
         return Decision(None, last_active_s, ("paused",))

@@ -51,10 +51,17 @@ def of_partition(trigger: Kafka, partition: Partition, previous: int | None) -> 
     :class:`ScalerError` for a partition the coordinator can't answer for. Source: ``kafkaScaler.getLagForPartition``."""
     if partition.error:
         raise ScalerError(partition.error)
-    if partition.committed is None:
-        return _uncommitted(trigger, partition)
+    if partition.committed is None and trigger.zero_on_invalid:
+        return PartitionLag(0, 0, None, "nothing committed, scaleToZeroOnInvalidOffset: 0")
+    if partition.committed is None and trigger.offset_reset == "latest":
+        return PartitionLag(1, 1, None, "nothing committed, offsetResetPolicy latest: 1")
     if partition.end is None:
         return PartitionLag(0, 0, None, "no log end in the answer: 0")
+    if partition.committed is None:
+        # Retention can move the start past an end that was read earlier.
+        lag = partition.end if partition.start is None else max(0, partition.end - partition.start)
+        log = f"log {'unknown' if partition.start is None else partition.start} to {partition.end}"
+        return PartitionLag(lag, lag, None, f"nothing committed, offsetResetPolicy earliest, {log}: {lag}")
     lag = partition.end - partition.committed
     counted = f"{partition.end} - {partition.committed} = {lag}"
     if not trigger.exclude_persistent:
@@ -62,19 +69,6 @@ def of_partition(trigger: Kafka, partition: Partition, previous: int | None) -> 
     if previous == partition.committed:
         return PartitionLag(0, lag, None, f"committed {previous} as at the previous call: 0 of {lag}, which still activates")
     return PartitionLag(lag, lag, partition.committed, counted)
-
-
-def _uncommitted(trigger: Kafka, partition: Partition) -> PartitionLag:
-    if trigger.zero_on_invalid:
-        return PartitionLag(0, 0, None, "nothing committed, scaleToZeroOnInvalidOffset: 0")
-    if trigger.offset_reset == "latest":
-        return PartitionLag(1, 1, None, "nothing committed, offsetResetPolicy latest: 1")
-    if partition.end is None:
-        return PartitionLag(0, 0, None, "nothing committed, no log end in the answer: 0")
-    # Retention can move the start past an end that was read earlier.
-    lag = partition.end if partition.start is None else max(0, partition.end - partition.start)
-    start = "unknown" if partition.start is None else partition.start
-    return PartitionLag(lag, lag, None, f"nothing committed, offsetResetPolicy earliest, log {start} to {partition.end}: {lag}")
 
 
 def read(trigger: Kafka, topics: Mapping[str, Mapping[int, Partition]], previous: Offsets) -> LagReading:
@@ -119,10 +113,9 @@ def read(trigger: Kafka, topics: Mapping[str, Mapping[int, Partition]], previous
 
 
 def capped(trigger: Kafka, lag: int, partitions: int, lagging: int) -> tuple[int, str]:
-    """The metric for a total of ``lag``, and the reason; ``lagging`` of ``partitions`` have lag.
+    """The metric for a total of ``lag``, and why; ``lagging`` of ``partitions`` have lag. Source: ``kafkaScaler.getTotalLag``.
 
     The division is of whole numbers: between bound * T and (bound + 1) * T no cap acts, and the HPA asks for bound + 1.
-    Source: the second half of ``kafkaScaler.getTotalLag``.
     """
     threshold = trigger.lag_threshold
     if trigger.allow_idle and not trigger.limit_to_lagging and not trigger.even:
@@ -144,10 +137,9 @@ def capped(trigger: Kafka, lag: int, partitions: int, lagging: int) -> tuple[int
 
 
 def even_factor(lag: int, partitions: int, threshold: int) -> int:
-    """The smallest factor f of ``partitions`` with f * ``threshold`` >= ``lag``, else ``partitions``.
+    """The smallest factor f of ``partitions`` with f * ``threshold`` >= ``lag``, else ``partitions``; 1 without lag.
 
-    Source: ``getNextFactorThatBalancesConsumersToTopicPartitions`` and ``FindFactors``. Without lag it is 1, so that the metric
-    never falls below one threshold.
+    Source: ``getNextFactorThatBalancesConsumersToTopicPartitions`` and ``FindFactors``.
     """
     factors = (factor for factor in range(1, partitions + 1) if partitions % factor == 0)
     return next((factor for factor in factors if factor * threshold >= lag), partitions)

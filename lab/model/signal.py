@@ -53,8 +53,7 @@ class Signal:
         return bool(self._times) and self._times[0] <= now - span_s and now - self._times[-1] <= self._gap
 
     def least(self, now: float, span_s: float, tip: float | None = None) -> float:
-        """The least value of the last ``span_s`` seconds, both ends included, up to ``tip`` at ``now``. Raises ``ValueError``
-        without any."""
+        """The least of the last ``span_s`` seconds, both ends included, up to ``tip`` at ``now``. ``ValueError``: none."""
         return min(self._within(now, span_s, tip))
 
     def most(self, now: float, span_s: float, tip: float | None = None) -> float:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from prometheus_client import Counter, Gauge
 
 from lab.inputs.consumer import SLACK_S
-from lab.inputs.store import PORT, Settings, flags, settings
+from lab.inputs.store import PORT, Settings, flags
 from lab.programs.telemetry import serve
 
 log = logging.getLogger("lab.programs.store")
@@ -148,7 +148,7 @@ class Store:
 def main() -> int:
     """Serve until SIGTERM."""
     parser = flags()
-    chosen = settings(parser.parse_args())
+    chosen = Settings(**vars(parser.parse_args()))
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     if not chosen.store_slots:
         parser.error("argument --store-slots: 0 is not allowed; allowed: 1 to 1,000")

@@ -237,14 +237,11 @@ def read(trigger: Cron, now: datetime) -> Reading:
     Both schedules are asked for their next time after ``now``; the trigger is active unless the next start comes first. Where
     an expression never comes due (30 February), such a start leaves the trigger active, and such an end alone inactive.
     """
-    local, (starts, ends) = now.astimezone(ZoneInfo(trigger.zone)), due(trigger, now)
+    starts, ends = due(trigger, now)
     active = starts is None or (ends is not None and ends <= starts)  # in UTC: clocks repeat an hour
-    value, zone = trigger.replicas if active else 0, local.tzinfo
-    return Reading(
-        float(value),
-        active,
-        (f"{local:%Y-%m-%d %H:%M %Z}: next start {_shown(starts, zone)}, next end {_shown(ends, zone)}: {value} replicas",),
-    )
+    value, zone = trigger.replicas if active else 0, ZoneInfo(trigger.zone)
+    at, start, end = (f"{when.astimezone(zone):%Y-%m-%d %H:%M %Z}" if when else "never" for when in (now, starts, ends))
+    return Reading(float(value), active, (f"{at}: next start {start}, next end {end}: {value} replicas",))
 
 
 def due(trigger: Cron, now: datetime) -> tuple[datetime | None, datetime | None]:
@@ -252,7 +249,3 @@ def due(trigger: Cron, now: datetime) -> tuple[datetime | None, datetime | None]
     local = now.astimezone(ZoneInfo(trigger.zone))
     starts, ends = (parse_schedule(text).after(local) for text in (trigger.start, trigger.end))
     return starts and starts.astimezone(UTC), ends and ends.astimezone(UTC)
-
-
-def _shown(when: datetime | None, zone: tzinfo | None) -> str:
-    return f"{when.astimezone(zone):%Y-%m-%d %H:%M %Z}" if when else "never"

@@ -20,13 +20,11 @@ REFUSALS = common.only_by_reference("caCert", "tlsClientCert", "tlsClientKey")
 INTERVAL_S = 10  # the persistent-lag scaler's own default of samplingInterval
 
 
-def _decimal(scale: Scale, value: str) -> str:
-    """Rounded up: a window of so many intervals must still hold sustainSeconds."""
-    return f"{math.ceil(float(value) / scale.time * 1000) / 1000:g}"
-
-
 _COMPRESS: dict[str, Callable[[Scale, str], str]] = {
-    **dict.fromkeys(("samplingInterval", "lagSeconds", "activationLagSeconds"), _decimal),
+    **dict.fromkeys(  # rounded up: a window of so many intervals must still hold sustainSeconds
+        ("samplingInterval", "lagSeconds", "activationLagSeconds"),
+        lambda scale, value: f"{math.ceil(float(value) / scale.time * 1000) / 1000:g}",
+    ),
     **dict.fromkeys(
         ("sustainSeconds", "scaleUpStabilization", "scaleDownStabilization"),
         lambda scale, value: str(scale.seconds(float(value))),
@@ -89,8 +87,8 @@ def answers(triggers: Iterable[object]) -> dict[int, tuple[str, float]]:
 def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
     """The trigger at ``place``, a :class:`PersistentLag` where it says what only that scaler knows: sustainSeconds.
 
-    Raises :class:`InputError` naming the field. Source: ``parseExternalScalerMetadata``. KEDA accepts an http URL for an
-    address, and gRPC then resolves no such host: it is refused here.
+    Raises :class:`InputError` naming the field, also for an http URL, whose host gRPC can't resolve. Source:
+    ``parseExternalScalerMetadata``.
     """
     shared = common.read(trigger, where, place)
     metadata = Metadata.read(trigger, where, place)

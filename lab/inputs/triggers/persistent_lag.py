@@ -35,10 +35,9 @@ BRIDGED = 3  # sampling intervals without a sample that a straight line still st
 
 @dataclass(frozen=True)
 class Rule:
-    """What a window goes by: times in s, ``target`` and ``activation`` in messages or, for ages, in s.
+    """What a window of ``size`` intervals goes by: times in s, ``target`` and ``activation`` in messages, for ``ages`` in s.
 
-    ``size`` is the length of the window in intervals, ``ages`` whether the samples are ages, ``allow_idle`` whether the metric
-    may ask for more replicas than there are partitions.
+    ``allow_idle`` is whether the metric may ask for more replicas than there are partitions.
     """
 
     target: float
@@ -96,15 +95,9 @@ def parse(given: Mapping[str, str], where: object, place: str = "", *, resolved:
     size = metadata.whole("windowSize", 1, 720, 30)
     reach_s, within = interval * size, "at most samplingInterval * windowSize"
     longest_s, spanned = MOST_INTERVALS * interval, f"at most {MOST_INTERVALS} times samplingInterval"
+    servers, group, topic = cluster(names["bootstrapServers"]), names["consumerGroup"], names["topic"]
     return Settings(
-        Source(
-            cluster(names["bootstrapServers"]),
-            names["consumerGroup"],
-            names["topic"],
-            trigger.offset_reset,
-            trigger.partitions,
-            ages,
-        ),
+        Source(servers, group, topic, trigger.offset_reset, trigger.partitions, ages),
         Rule(
             target=metadata.number("lagSeconds", SHORTEST_S) if ages else float(trigger.lag_threshold),
             sustain_s=_span(metadata, "sustainSeconds", reach_s, f"{within}, {reach_s:g}: older samples are not kept"),
@@ -164,8 +157,7 @@ def _in_seconds(metadata: Metadata) -> bool:
     ages = bool(metadata.content.get("lagSeconds"))
     if ages == bool(metadata.content.get("lagThreshold")):
         raise metadata.error("lagThreshold", "either lagThreshold (messages) or lagSeconds (age of the oldest), and not both")
-    other = "activationLagThreshold" if ages else "activationLagSeconds"
+    threshold, other = ("lagSeconds", "activationLagThreshold") if ages else ("lagThreshold", "activationLagSeconds")
     if metadata.content.get(other):
-        threshold = "lagSeconds" if ages else "lagThreshold"
         raise metadata.error(other, f"nothing beside {threshold}, whose unit is another")
     return ages

@@ -95,10 +95,9 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Prometheus:
 
 
 def read(trigger: Prometheus, elements: Sequence[float]) -> Reading:
-    """What KEDA makes of the values of the query's elements.
+    """What KEDA makes of the query's elements. Source: ``prometheusScaler.ExecutePromQuery`` and ``GetMetricsAndActivity``.
 
     Raises :class:`ScalerError` for more than one element and, unless null values are ignored, for none, NaN and infinity.
-    Source: ``prometheusScaler.ExecutePromQuery`` and ``GetMetricsAndActivity``.
     """
     if len(elements) > 1:
         raise ScalerError(f"the query answers {len(elements)} elements; KEDA takes one")
@@ -107,9 +106,6 @@ def read(trigger: Prometheus, elements: Sequence[float]) -> Reading:
         raise ScalerError("the query answers nothing" if not elements else f"the query answers {elements[0]:g}")
     value = 0.0 if missing else elements[0]
     active = value > trigger.activation
-    why = "null ignored" if missing else "as answered"
-    return Reading(
-        exposed(value),
-        active,
-        (f"query {value:g} ({why}), {'above' if active else 'not above'} activationThreshold {trigger.activation:g}",),
-    )
+    why, above = "null ignored" if missing else "as answered", "above" if active else "not above"
+    reason = f"query {value:g} ({why}), {above} activationThreshold {trigger.activation:g}"
+    return Reading(exposed(value), active, (reason,))

@@ -1,6 +1,5 @@
 """The simulator: what a group must do by arithmetic alone, whatever a policy decides."""
 
-import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -97,7 +96,10 @@ def test_messages_are_conserved(steps, members, rate):
 
 def test_a_step_scales_out_drains_and_gives_back():
     """lagThreshold 150 on the plateau: up to what 1,800/s need, lag back at a threshold, and the floor again."""
-    curve = simulate(Situation(step(180, 1800, duration=2400), EVEN, PODS), lag_150())
+    curve, slow = (
+        simulate(Situation(step(180, 1800, duration=2400), EVEN, Consumers(100.0, s)), lag_150()) for s in (3.0, 30.0)
+    )
+    assert slow.peak_lag > curve.peak_lag + 10_000  # later by the cold start
     assert curve.changes[0] == (165.0, 4, 12)
     assert (curve.replicas.max(), curve.replicas[-1]) == (24, 4)
     assert curve.back_at(150, 750) is not None
@@ -142,15 +144,6 @@ def test_the_cap_without_idle_consumers_stands_below_p():
     cured = simulate(flood, lag_150())
     assert stuck.replicas.max() <= 25
     assert cured.replicas.max() == 24
-
-
-def test_partition_skew_bounds_the_drain():
-    """One partition with half of the traffic drains at one pod's rate, however many pods there are."""
-    shares = np.full(P, 0.5 / (P - 1))
-    shares[0] = 0.5
-    curve = simulate(Situation(step(100, 1000, duration=6000), shares, PODS), lag_150())
-    backlog = 600 * (500 - 100)
-    assert curve.back_at(150, 750) - 750 > backlog / 100 * 0.9
 
 
 @st.composite
@@ -383,15 +376,6 @@ def test_a_trial_is_simulated_with_the_schedules_that_it_writes(scale):
     opens = given.begins_at + timedelta(seconds=180 / chosen.time)
     assert opens.second == 0
     assert made.content["spec"]["triggers"][0]["metadata"]["start"] == f"{opens.minute} 7 15 1 *"
-
-
-def test_a_faster_start_is_never_worse():
-    """Peak lag grows with the cold start."""
-    peaks = [
-        simulate(Situation(step(180, 1800), EVEN, Consumers(100.0, start_s=s)), lag_150()).peak_lag for s in (0, 5, 30, 60)
-    ]
-    assert peaks == sorted(peaks)
-    assert not math.isclose(peaks[0], peaks[-1])
 
 
 def test_what_is_in_flight_falls_with_the_rate():

@@ -172,17 +172,16 @@ def test_the_costs_are_those_that_are_published():
 
 # CPU of a duet's own processes in steady windows of 8 s and more, load.parquet of duets on two cores (2026-11-22, quick scale):
 # traffic in messages/s, pods of each side, the messages/s that each took, and the cores that were busy.
-RECORDED = {
-    "plateau, both sides caught up at 24 pods": (1800, 24, 97, 1.87),
-    "plateau, an earlier session": (1800, 24, 92, 1.73),
-    "plateau, 2 pods a side behind": (1800, 2, 100, 1.19),
-    "its lull": (140, 2, 100, 0.57),
-    "saturate, 7 pods a side on a backlog": (0, 7, 286, 0.80),
-}
-
-
-@pytest.mark.parametrize("name", RECORDED)
-def test_the_estimate_is_that_of_recorded_duets(name):
+@pytest.mark.parametrize(
+    ("traffic", "pods", "rate", "recorded"),
+    [
+        (1800, 24, 97, 1.87),  # plateau, both sides caught up
+        (1800, 24, 92, 1.73),  # an earlier session
+        (1800, 2, 100, 1.19),  # both behind
+        (140, 2, 100, 0.57),  # its lull
+        (0, 7, 286, 0.80),  # saturate, on a backlog
+    ],
+)
+def test_the_estimate_is_that_of_recorded_duets(traffic, pods, rate, recorded):
     """Within a quarter, which is what 80 % of the cores leave."""
-    traffic, pods, rate, recorded = RECORDED[name]
     assert busy_cores(traffic, [(pods, pods, rate)] * 2) == pytest.approx(recorded, rel=0.25)

@@ -84,6 +84,7 @@ def test_the_control_starts_alike_and_never_joins():
     assert [item["metadata"]["name"] for item in made] == ["trial", "lag-exporter", "consumer", "bystander"]
     consumer, twin = (item["spec"]["template"]["spec"] for item in made[2:])
     assert (made[2]["spec"]["replicas"], made[3]["spec"]["replicas"]) == (6, 0)
+    assert (chosen.profile.duration, read().profile.duration) == (5, 140)  # what a rebalance takes, no scale divides
     assert consumer["containers"][0]["command"] == twin["containers"][0]["command"]
     assert {"name": "JOIN", "value": "off"} in twin["containers"][0]["env"]
     assert {"name": "JOIN", "value": "off"} not in consumer["containers"][0]["env"]
@@ -173,12 +174,6 @@ def test_manifests_declare_what_else_is_recorded():
     assert objects.metrics(read()) == ()
     chosen = read(scale="medium", beside=("ridehailing/ingestion", "ridehailing/driver-matching"), driver="ridehailing/locust")
     assert objects.metrics(chosen) == ("ingestion_events_total", "matching_pending_requests")
-
-
-def test_a_profile_in_real_time_is_not_compressed():
-    """What a rebalance takes, no scale divides."""
-    assert read(profile="saturate", policy="up-and-down").profile.duration == 5
-    assert read(profile="step-10x").profile.duration == 140
 
 
 def test_what_decides_beside_is_compressed_like_the_trials_own():

@@ -52,16 +52,18 @@ def test_without_a_topic_a_group_at_zero_is_not_woken():
     assert baseline(scaled(metadata={"topic": ""}, minReplicaCount=1), 24).replicas == 3
 
 
+def test_other_triggers_are_not_asked():
+    """What CPU at rest is, no one knows beforehand. A text that says no offsetResetPolicy never begins at 0."""
+    memory = {"type": "memory", "metricType": "Utilization", "metadata": {"value": "70"}}
+    assert baseline(scaled(other=[memory]), 24).replicas == 3
+    written = policy.load(paths.MANIFESTS / "ridehailing" / "fare-reconciliation-as-written.yaml")
+    assert baseline(written, 24).replicas == 1
+
+
 def test_a_policy_that_forbids_to_scale_up_stays_where_it_is_woken():
     """From 0 to 1 is KEDA's, and not the HPA's."""
     advanced = {"horizontalPodAutoscalerConfig": {"behavior": {"scaleUp": {"selectPolicy": "Disabled"}}}}
     assert baseline(scaled(advanced=advanced), 24).replicas == 1
-
-
-def test_other_triggers_are_not_asked():
-    """What CPU at rest is, no one knows beforehand; that a group is never at rest is not for this to say."""
-    memory = {"type": "memory", "metricType": "Utilization", "metadata": {"value": "70"}}
-    assert baseline(scaled(other=[memory]), 24).replicas == 3
 
 
 def test_what_lasts_is_counted_as_the_scaler_counts_it():
@@ -78,9 +80,3 @@ def test_the_labs_own_policies_begin_at_their_floor(file):
         if item.get("kind") in policy.KINDS:
             read = policy.parse(item, file).compressed(Scale("quick", 30, 1))
             assert baseline(read, 24).replicas == (read.start if read.min_replicas else 0)
-
-
-def test_the_ride_hailing_text_as_written_never_begins_at_zero():
-    """It says no offsetResetPolicy, and asks for more than one message."""
-    file = paths.MANIFESTS / "ridehailing" / "fare-reconciliation-as-written.yaml"
-    assert baseline(policy.load(file), 24).replicas == 1
