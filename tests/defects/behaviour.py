@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -36,11 +36,9 @@ class Behaviour:
                 raise ValueError(f"a behaviour without {field.name}: {self.question or self.threads}")
 
 
-def behaviour(
-    *, question: str, threads: tuple[str, ...], reported: str, shown: str, cure: str, price: str, seen: bool = True
-) -> Callable[[Test], Test]:
-    """Mark a test as the one that shows this behaviour. ``ValueError`` when a text is missing."""
-    known = Behaviour(question, threads, reported, shown, cure, price, seen)
+def behaviour(**texts: Any) -> Callable[[Test], Test]:
+    """Mark a test as the one that shows the :class:`Behaviour` of these ``texts``. ``ValueError`` when one is missing."""
+    known = Behaviour(**texts)
 
     def mark(test: Test) -> Test:
         marked: Test = pytest.mark.live(pytest.mark.defects(pytest.mark.behaviour(known=known)(test)))

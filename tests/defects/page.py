@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,27 +43,19 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Entry:
-    """A section of the page: the test ``name`` in ``file`` (relative to the project) and what it shows."""
+    """A section of the page: the ``test`` in ``file`` (relative to the project) and what it shows."""
 
     file: str
-    name: str
+    test: Callable[..., object]
     known: behaviour.Behaviour
 
 
 def entries() -> list[Entry]:
     """The behaviours of every test module of the package, module by module, in the order of the code."""
-    return [Entry(file, name, known) for file, name, _, known in tests_of_behaviours()]
-
-
-def tests_of_behaviours() -> Iterator[tuple[str, str, object, behaviour.Behaviour]]:
-    """(file, name, test, behaviour) of every test that is marked with one."""
-    for item in sorted(pkgutil.iter_modules(tests.defects.__path__), key=lambda item: item.name):
-        if not item.name.startswith("test_"):
-            continue
-        module = importlib.import_module(f"tests.defects.{item.name}")
-        for name, test in vars(module).items():
-            if (known := behaviour.of(test)) is not None:
-                yield f"tests/defects/{item.name}.py", name, test, known
+    names = sorted(item.name for item in pkgutil.iter_modules(tests.defects.__path__) if item.name.startswith("test_"))
+    modules = {f"tests/defects/{name}.py": importlib.import_module(f"tests.defects.{name}") for name in names}
+    found = [(file, test, behaviour.of(test)) for file, module in modules.items() for test in vars(module).values()]
+    return [Entry(file, test, known) for file, test, known in found if known is not None]
 
 
 def threads(names: tuple[str, ...]) -> str:
@@ -74,25 +66,20 @@ def threads(names: tuple[str, ...]) -> str:
 def table() -> Table:
     """The behaviours with their threads and what is shown, for a session's page."""
     rows: list[list[str | Cell]] = [
-        [each.known.question, Cell(links=tuple(filter(None, map(pages.link, each.known.threads)))), _state(each)]
-        for each in entries()
+        [
+            known.question,
+            Cell(links=tuple(filter(None, map(pages.link, known.threads)))),
+            "shown" if known.seen else f"not seen at {KEDA}",
+        ]
+        for known in (each.known for each in entries())
     ]
     return Table(("question", "thread", "the test of it"), rows)
 
 
 def page() -> str:
     """The whole page as GitHub's Markdown; its links lead from docs/."""
-    return PAGE.format(
-        command=f"`{COMMAND}`",
-        keda=KEDA,
-        kubernetes=KUBERNETES,
-        found="\n".join(map(_section, entries())),
-        others="\n".join(map(_other, ANSWERS)),
-    )
-
-
-def _state(entry: Entry) -> str:
-    return "shown" if entry.known.seen else f"not seen at {KEDA}"
+    parts = {"found": "\n".join(map(_section, entries())), "others": "\n".join(map(_other, ANSWERS))}
+    return PAGE.format(command=f"`{COMMAND}`", keda=KEDA, kubernetes=KUBERNETES, **parts)
 
 
 def _other(answer: Answer) -> str:

@@ -70,28 +70,20 @@ class Sources:
         return {kind: {"type": kind, "metadata": fields} for kind, fields in metadata.items()}
 
     def _methods(self) -> dict[str, Any]:
-        def spec(request: Any, context: grpc.ServicerContext) -> Any:
-            return pb.GetMetricSpecResponse(metricSpecs=[pb.MetricSpec(metricName="lag", targetSize=TARGET)])
-
-        def failing(answer: Any) -> Any:
+        def handler(asked: Any, answer: Any, fails: bool = True) -> Any:
             def method(request: Any, context: grpc.ServicerContext) -> Any:
-                if self.silence():
+                if fails and self.silence():
                     context.abort(grpc.StatusCode.UNAVAILABLE, "the source does not answer")
                 return answer
 
-            return method
+            return grpc.unary_unary_rpc_method_handler(method, asked.FromString, type(answer).SerializeToString)
 
+        spec = pb.GetMetricSpecResponse(metricSpecs=[pb.MetricSpec(metricName="lag", targetSize=TARGET)])
         values = pb.GetMetricsResponse(metricValues=[pb.MetricValue(metricName="lag", metricValue=VALUE)])
-        unary: dict[str, tuple[Any, Any]] = {
-            "GetMetricSpec": (spec, pb.ScaledObjectRef),
-            "IsActive": (failing(pb.IsActiveResponse(result=True)), pb.ScaledObjectRef),
-            "GetMetrics": (failing(values), pb.GetMetricsRequest),
-        }
         return {
-            name: grpc.unary_unary_rpc_method_handler(
-                method, request_deserializer=asked.FromString, response_serializer=lambda answer: answer.SerializeToString()
-            )
-            for name, (method, asked) in unary.items()
+            "GetMetricSpec": handler(pb.ScaledObjectRef, spec, fails=False),
+            "IsActive": handler(pb.ScaledObjectRef, pb.IsActiveResponse(result=True)),
+            "GetMetrics": handler(pb.GetMetricsRequest, values),
         }
 
 

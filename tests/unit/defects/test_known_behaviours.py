@@ -11,7 +11,7 @@ from lab import paths
 from tests import pages
 from tests.defects import page
 from tests.defects.answers import ANSWERS
-from tests.defects.behaviour import Behaviour, behaviour, judge, of
+from tests.defects.behaviour import behaviour, judge
 from tests.defects.topic import spread
 
 TEXTS = {"question": "Why?", "reported": "It is so.", "shown": "It is.", "cure": "None.", "price": "None."}
@@ -28,15 +28,16 @@ def test_the_page_is_current() -> None:
 
 def test_every_test_has_its_behaviour_and_is_named_after_its_thread() -> None:
     """No test of the package is without metadata, and a name carries the number of its first thread."""
-    found = list(page.tests_of_behaviours())
-    marked = {(file, name) for file, name, *_ in found}
-    for file in {file for file, *_ in found}:
+    found = page.entries()
+    marked = {(each.file, each.test.__name__) for each in found}
+    for file in {each.file for each in found}:
         module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
         assert {(file, name) for name in vars(module) if name.startswith("test_")} <= marked
-    for _, name, test, known in found:
-        number = re.search(r"\d+$", known.threads[0])
-        assert number is None or f"_{number[0]}_" in name, f"{name} is not named after {known.threads[0]}"
-        assert {mark.name for mark in test.pytestmark} >= {"defects", "behaviour"}  # type: ignore[attr-defined]
+    for each in found:
+        name, thread = each.test.__name__, each.known.threads[0]
+        number = re.search(r"\d+$", thread)
+        assert number is None or f"_{number[0]}_" in name, f"{name} is not named after {thread}"
+        assert {mark.name for mark in each.test.pytestmark} >= {"defects", "behaviour"}  # type: ignore[attr-defined]
 
 
 def test_every_question_is_asked_once() -> None:
@@ -68,17 +69,6 @@ def test_a_text_that_is_missing_is_refused() -> None:
         behaviour(threads=(), **TEXTS)
 
 
-def test_a_marked_test_carries_its_behaviour() -> None:
-    """It is read back as it was given; another object has none."""
-
-    @behaviour(threads=("KIP-1",), **TEXTS)
-    def test() -> None:
-        """Show it."""
-
-    assert of(test) == Behaviour(threads=("KIP-1",), **TEXTS)
-    assert of(judge) is None
-
-
 def test_what_is_cured_is_told_from_what_is_merely_different() -> None:
     """The known passes; what users asked for is "cured upstream"; anything else is neither."""
     judge(22, known=22, cured=24)
@@ -86,19 +76,6 @@ def test_what_is_cured_is_told_from_what_is_merely_different() -> None:
         judge(24, known=22, cured=24)
     with pytest.raises(AssertionError, match="neither the known behaviour"):
         judge(23, known=22, cured=24)
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("kedacore/keda#4483", "[keda 4483](https://github.com/kedacore/keda/issues/4483)"),
-        ("kedacore/keda-docs#1653", "[keda-docs 1653](https://github.com/kedacore/keda-docs/issues/1653)"),
-        ("KIP-1327", "KIP-1327"),
-    ],
-)
-def test_a_thread_is_a_link(name: str, shown: str) -> None:
-    """An issue leads to its page; a name is left as it is."""
-    assert pages.thread(name) == shown
 
 
 @pytest.mark.parametrize(("messages", "partitions"), [(245, 24), (240, 24), (3, 10), (0, 6)])

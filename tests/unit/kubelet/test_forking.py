@@ -31,16 +31,11 @@ from .test_lifecycle import SOON_S, alive
 
 FOLDER = IMAGES.folders["elastic-lab"]
 WORK = """
-import atexit, gc, json, os, random, resource, signal, subprocess, sys, threading, time
+import atexit, gc, json, os, resource, signal, subprocess, sys, threading, time
 
 def facts():
     status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
-    open_files = {}
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            open_files[number] = os.readlink(f"/proc/self/fd/{number}")
-        except OSError:
-            pass
+    numbers = [one for one in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{one}")]
     return {
         "leads": os.getpid() == os.getsid(0) == os.getpgid(0),
         "environment": dict(os.environ),
@@ -48,7 +43,7 @@ def facts():
         "limits": {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")},
         "handlers": {one.name: str(signal.getsignal(one)) for one in signal.Signals},
         "masks": {name: status[name] for name in ("SigBlk", "SigIgn", "SigCgt")},
-        "files": open_files,
+        "files": {one: os.readlink(f"/proc/self/fd/{one}") for one in numbers},
         "cwd": os.getcwd(), "umask": os.umask(0o22), "nice": os.nice(0), "path": sys.path, "executable": sys.executable,
         "argv": sys.argv, "command": sys.orig_argv, "name": __name__, "threads": threading.active_count(),
         "main": sys.modules["__main__"].__dict__ is globals(), "collects": gc.isenabled(), "zone": time.tzname,
@@ -63,8 +58,6 @@ if __name__ == "__main__":
     task = sys.argv[1]
     if task == "facts":
         print(json.dumps(facts()))
-    elif task == "random":
-        print(random.random())
     elif task == "exit":
         atexit.register(print, "bye")
         sys.exit(int(sys.argv[2]))
@@ -72,15 +65,12 @@ if __name__ == "__main__":
         raise RuntimeError("oh no")
     elif task == "kill":
         os.kill(os.getpid(), int(sys.argv[2]))
-    elif task == "limit":
-        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-        print("up", flush=True)
     elif task == "child":
         print("child", subprocess.Popen(["sh", "-c", "sleep 60 & wait"]).pid, flush=True)
     elif task == "drain":
         signal.signal(signal.SIGTERM, drain)
         print("up", os.environ.get("ELASTIC_LAB_RUN"), flush=True)
-    if task in ("limit", "child", "drain", "wait"):
+    if task in ("child", "drain", "wait"):
         print("up", flush=True)
         while True:
             signal.pause()
@@ -88,10 +78,9 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Path:
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the program that the pods run."""
-    folder = tmp_path / "programs"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("programs")
     (folder / "work.py").write_text(WORK)
     return folder
 
@@ -99,9 +88,7 @@ def work(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A run folder."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-    return folder
+    return tmp_path
 
 
 def zygote(run: Path, work: Path, *modules: str) -> Zygote:
@@ -226,21 +213,6 @@ async def test_a_deleted_pod_drains_and_a_deaf_one_is_killed(run: Path, work: Pa
         n.vanish(other.obj)
         await asyncio.wait_for(other.containers[0].ended.wait(), SOON_S)
         assert LEAST_GRACE_S <= time.monotonic() - began < SOON_S
-
-
-async def test_forked_processes_share_no_limit_and_no_random_number(run: Path, work: Path) -> None:
-    """A limit that one sets is its own; the generator is seeded anew in each."""
-    async with forking(run, work) as n:
-        limited = n.apply(pod(python(work, "limit"), metadata={"name": "limited", "uid": "limited"}))
-        await up(n, limited)
-        drawn = [n.apply(pod(python(work, "random"), policy="Never")) for _ in range(3)]
-        for one in drawn:
-            await n.said(one, "\n")
-        assert len({n.text(one) for one in drawn}) == 3
-        free = n.apply(pod(python(work, "wait"), metadata={"name": "free", "uid": "free"}))
-        await up(n, free)
-        limits = [psutil.Process(one.containers[0].pid).rlimit(psutil.RLIMIT_NOFILE) for one in (limited, free)]
-        assert limits[0] == (64, 64) != limits[1] == psutil.Process().rlimit(psutil.RLIMIT_NOFILE)
 
 
 async def test_what_a_forked_pod_has_started_is_ended_with_it_and_leaves_no_zombie(run: Path, work: Path) -> None:

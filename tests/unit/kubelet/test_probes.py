@@ -73,20 +73,24 @@ async def test_readiness_follows_the_server(tmp_path: Path) -> None:
         assert server.requests[0].count("Host: me\r\n") == server.requests[0].count("Host:") == 1
 
 
-async def test_readiness_is_still_probed_while_the_pod_drains(tmp_path: Path) -> None:
-    """As with a kubelet, deletion alone makes no pod unready; a failing probe during the drain does."""
+async def test_readiness_is_still_probed_while_the_pod_drains_and_liveness_is_not(tmp_path: Path) -> None:
+    """As with a kubelet, deletion alone makes no pod unready; a failing probe during the drain does, and ends nothing."""
     async with node(tmp_path) as n, serving("127.77.0.1") as server:
         drained = tmp_path / "drained"
         script = f'trap "while [ ! -e {drained} ]; do sleep 0.05; done; exit 0" TERM; echo up; sleep 60 & wait'
-        obj = pod(shell(script, readinessProbe=probe(failureThreshold=1), **SERVES))
+        probes = {"readinessProbe": probe(failureThreshold=1)}
+        probes |= {"livenessProbe": probe(failureThreshold=1, terminationGracePeriodSeconds=1)}
+        obj = pod(shell(script, **probes, **SERVES))
         await n.said(n.apply(obj), "up")
         await n.api.until(lambda: n.api.ready()[-1:] == ["True"])
         server.status = 500
         n.delete(obj, 30)
         await n.api.until(lambda: n.api.ready()[-1:] == ["False"])
+        await asyncio.sleep(1.1)  # a liveness probe that was still asked would have failed by now
         assert n.api.running()
         drained.touch()
-        await n.removed(obj)
+        assert (await n.ended(obj))["exitCode"] == 0
+        assert not [event for event in n.api.events if "liveness" in event["message"].lower()]
 
 
 async def test_a_failing_liveness_probe_restarts_the_container(tmp_path: Path) -> None:
@@ -100,18 +104,6 @@ async def test_a_failing_liveness_probe_restarts_the_container(tmp_path: Path) -
         assert n.api.shown()[-1]["lastState"]["terminated"]["exitCode"] == 137
         said = [event["message"] for event in n.api.events]
         assert "Container main failed liveness probe, will be restarted" in said
-
-
-async def test_a_pod_that_is_being_deleted_is_not_killed_by_its_liveness_probe(tmp_path: Path) -> None:
-    """Liveness probes stop with the deletion, so a slow drain keeps its grace."""
-    async with node(tmp_path) as n, serving("127.77.0.1") as server:
-        script = 'trap "sleep 1.5; exit 0" TERM; echo up; sleep 60 & wait'
-        liveness = probe(failureThreshold=1, terminationGracePeriodSeconds=1)
-        obj = pod(shell(script, livenessProbe=liveness, **SERVES))
-        await n.said(n.apply(obj), "up")
-        server.status = 500
-        n.delete(obj, 30)
-        assert (await n.ended(obj))["exitCode"] == 0
 
 
 async def test_an_exec_probe_that_hangs_is_killed_and_fails(tmp_path: Path) -> None:
