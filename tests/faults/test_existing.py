@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import json
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import yaml
@@ -32,7 +33,9 @@ pytestmark = pytest.mark.services
 TRAFFIC = {"kind": "steady", "rate": 200, "duration": 5}
 DEADLINE_S = 60
 _ASKED = {"bootstrapServers": "kafka-0.kafka.svc:9093", "consumerGroup": "orders", "topic": "orders", "lagThreshold": "2250"}
-ORDERS = {
+_TLS = {"sasl": "scram_sha512", "tls": "enable", "offsetResetPolicy": "earliest"}
+_TRIGGER = {"authenticationRef": {"name": "orders-kafka"}, "metadata": _ASKED | _TLS}
+ORDERS: dict[str, Any] = {
     "apiVersion": "keda.sh/v1alpha1",
     "kind": "ScaledObject",
     "metadata": {"name": "orders", "namespace": "orders"},
@@ -41,14 +44,7 @@ ORDERS = {
         "pollingInterval": 1,
         "minReplicaCount": 2,
         "maxReplicaCount": 4,
-        "triggers": [
-            {
-                "type": kind,
-                "authenticationRef": {"name": "orders-kafka"},
-                "metadata": _ASKED | {"sasl": "scram_sha512", "tls": "enable", "offsetResetPolicy": "earliest"},
-            }
-            for kind in ("kafka", "apache-kafka")
-        ],
+        "triggers": [{"type": kind, **_TRIGGER} for kind in ("kafka", "apache-kafka")],
     },
 }
 
@@ -56,14 +52,13 @@ ORDERS = {
 @pytest.fixture
 def access(cluster):
     """The session's cluster, as a user would name it."""
-    return existing.Access(
-        kubeconfig=cluster.run / "kubeconfig",
-        context=context(cluster.run / "kubeconfig"),
-        bootstrap=cluster.bootstrap,
-        pod_bootstrap=cluster.pod_bootstrap,
-        kafka_settings=cluster.kafka_settings,
-        prometheus=cluster.prometheus_url,
-    )
+    return named(cluster)
+
+
+def named(cluster, image=None):
+    """How a user would say that a cluster of the lab's is reached."""
+    file, kafka = cluster.run / "kubeconfig", (cluster.bootstrap, cluster.pod_bootstrap, cluster.kafka_settings)
+    return existing.Access(file, context(file), *kafka, cluster.prometheus_url, image)
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +125,22 @@ def settled(access, before):
     return standing(access)
 
 
+def tried(there, policy, folder, spark):
+    """The record of a short trial of the ScaledObject ``policy``, which has lost nothing and left nothing."""
+    before = standing(there.access)
+    for name, content in (("traffic", TRAFFIC), ("orders", policy)):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(content))
+    wanted = (folder / "traffic.yaml", folder / "orders.yaml", slim(), 1, scales.load("real"), there.runtime)
+    (record,) = runner.run(there, [inputs.read(*wanted, until=REPLAYED, partitions=6)], folder, spark)
+    assert settled(there.access, before) == before
+    assert record.trial.ended == "complete"
+    assert record.trial.missing.keys() == {"hpa.log"}
+    assert record.reconciliation.produced == 1_000
+    assert record.reconciliation.lost_messages == record.reconciliation.phantom_messages == 0
+    assert "kafka_consumergroup_lag_sum" in set(record.samples["metric"])
+    return record
+
+
 @pytest.mark.parametrize("listener", ["scram", "mutual"])
 def test_a_trial_on_a_cluster_that_is_there(listener, access, theirs, reference, spark, tmp_path):
     """All that was produced is accounted for; what the cluster doesn't show has its reason; nothing is left.
@@ -137,20 +148,10 @@ def test_a_trial_on_a_cluster_that_is_there(listener, access, theirs, reference,
     Pods, both of KEDA's scalers, the lag exporter and the ledger log in: each leaves something in the record that shows it. The
     policy is a ScaledObject as a company runs it. The TriggerAuthentication that it names is theirs: no one changes or uses it.
     """
-    there = existing.up(to(access, getattr(theirs, listener)))
-    before, untouched = standing(there.access), reference()["spec"]
-    (tmp_path / "traffic.yaml").write_text(yaml.safe_dump(TRAFFIC))
-    (tmp_path / "orders.yaml").write_text(yaml.safe_dump(ORDERS))
-    wanted = (tmp_path / "traffic.yaml", tmp_path / "orders.yaml", slim(), 1, scales.load("real"), there.runtime)
-    (record,) = runner.run(there, [inputs.read(*wanted, until=REPLAYED, partitions=6)], tmp_path, spark)
-    assert settled(there.access, before) == before
-    assert record.trial.ended == "complete"
-    assert record.trial.missing.keys() == {"hpa.log"}
+    there, untouched = existing.up(to(access, getattr(theirs, listener))), reference()["spec"]
+    record = tried(there, ORDERS, tmp_path, spark)
     assert "does not show kube-controller-manager's log" in record.trial.missing["hpa.log"]
     assert record.trial.versions["kube-apiserver"].startswith("v1.")
-    assert record.reconciliation.produced == 1_000
-    assert record.reconciliation.lost_messages == record.reconciliation.phantom_messages == 0
-    assert "kafka_consumergroup_lag_sum" in set(record.samples["metric"])
     answers = record.samples[record.samples["metric"] == "keda_scaler_metrics_value"]["labels"].map(json.loads)
     assert {one["scaler"] for one in answers} == {"kafkaScaler", "apacheKafkaScaler"}
     applied = yamlfile.read(record.folder / "inputs" / "scaledobject-orders.yaml")["spec"]["triggers"]

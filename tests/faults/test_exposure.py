@@ -8,23 +8,19 @@ import ipaddress
 import os
 import socket
 import ssl
-import uuid
 from collections import defaultdict
 from pathlib import Path
 
 import psutil
 import pytest
-from confluent_kafka import KafkaError, Producer
 from kubernetes import config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 
 from lab.cluster import apply, broker
 from lab.host import processes
-from lab.kafka import topics
-from lab.kafka.lag import LagReader
 from lab.trial import addresses
-from tests.wire import CREATE_TOPIC, DESCRIBE_BROKER, REFUSED, Wire, asks_for_login
+from tests.wire import asks_for_login
 
 pytestmark = pytest.mark.services
 
@@ -53,17 +49,8 @@ LISTENERS = {
 }
 # KEDA takes a port for these and no address: they listen on every address of the machine.
 EVERYWHERE = {("keda-adapter", READ), ("keda-webhooks", JUDGES)}
-WRITES = (
-    ("POST", "/"),
-    ("PUT", "/"),
-    ("DELETE", "/"),
-    ("POST", "/-/quit"),
-    ("POST", "/-/reload"),
-    ("POST", "/api/v1/admin/tsdb/delete_series?match[]=up"),
-    ("POST", "/api/v1/write"),
-    ("POST", "/api/v1/namespaces"),
-    ("POST", "/v3/kv/put"),
-)
+POSTS = ("/", "/-/quit", "/-/reload", "/api/v1/admin/tsdb/delete_series?match[]=up", "/api/v1/write", "/api/v1/namespaces")
+WRITES = (("PUT", "/"), ("DELETE", "/"), *(("POST", path) for path in (*POSTS, "/v3/kv/put")))
 ANSWERS_S = 30
 BODY_OF_WRITES = b'{"key": "AA==", "value": "AA=="}'  # whole for etcd's gateway; the others refuse before they read it
 
@@ -82,11 +69,16 @@ def listening(cluster):
     return found
 
 
+def https(port, context):
+    """A connection that is not made yet."""
+    return http.client.HTTPSConnection("127.0.0.1", port, timeout=ANSWERS_S, context=context)
+
+
 def asked(port, method="GET", path="/", tls=False):
     """The status and body of one request without credentials; None where the connection itself is refused."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWERS_S)
     if tls:
-        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=ANSWERS_S, context=ssl._create_unverified_context())
+        connection = https(port, ssl._create_unverified_context())
     try:
         connection.request(method, path, body=BODY_OF_WRITES if method != "GET" else None)
         answer = connection.getresponse()
@@ -154,7 +146,7 @@ def gateway(port, certificate, key):
     """What etcd's JSON gateway says to the holder of ``certificate`` on a page of elsewhere: status and allowed origin."""
     context = ssl._create_unverified_context()
     context.load_cert_chain(certificate, key)
-    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=ANSWERS_S, context=context)
+    connection = https(port, context)
     connection.request("POST", "/v3/kv/range", body=b'{"key": "AA=="}', headers={"Origin": "http://elsewhere"})
     answer = connection.getresponse()
     return answer.status, answer.headers.get("Access-Control-Allow-Origin")
@@ -168,46 +160,6 @@ def test_etcd_answers_no_certificate_but_the_apiservers(cluster):
         with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
             gateway(port, plane.admin.cert, plane.admin.key)
         assert gateway(port, own / "client.crt", own / "client.key") == (404, None), "no gateway, no word to another origin"
-
-
-def test_kafka_takes_requests_after_a_login_and_no_others(cluster):
-    """Both of its listeners: without a login the connection is closed, a wrong one is named as such, the right one works."""
-    user, password = (cluster.kafka_settings[f"sasl.{name}"] for name in ("username", "password"))
-    for _, port in listening(cluster)["kafka"]:
-        for request in (CREATE_TOPIC, DESCRIBE_BROKER):
-            with Wire(port) as nobody:
-                assert nobody.ask(*request) is None
-            for wrong in ((user, "wrong"), ("wrong", password), (user, "")):
-                with Wire(port) as stranger:
-                    assert stranger.log_in(*wrong) == REFUSED
-                    assert stranger.ask(*request) is None
-            with Wire(port) as client:
-                assert client.log_in(user, password) == 0
-                assert client.ask(*request) is not None
-
-
-def test_a_client_with_a_wrong_password_is_told_so_and_writes_nothing(cluster):
-    """The client library says that it is the login, and its message is never written; the same with the login is."""
-    topic, errors = f"login-{uuid.uuid4().hex[:8]}", []
-    topics.create(cluster.bootstrap, {topic: 1}, cluster.kafka_settings)
-
-    def produced(settings, timeout_s=3):
-        own = {"bootstrap.servers": cluster.bootstrap, "message.timeout.ms": timeout_s * 1000, "log_level": 0}
-        fates = []
-        producer = Producer(own | {"error_cb": errors.append} | settings)
-        producer.produce(topic, b"x", on_delivery=lambda error, _: fates.append(error))
-        producer.flush(timeout_s + 20)
-        return fates
-
-    (refused,) = produced({**cluster.kafka_settings, "sasl.password": "wrong"}, timeout_s=10)
-    assert refused is not None
-    assert KafkaError._AUTHENTICATION in {error.code() for error in errors}
-    (unanswered,) = produced({})
-    assert unanswered is not None
-    assert produced(dict(cluster.kafka_settings), timeout_s=60) == [None]
-    lags = LagReader(cluster.bootstrap, "none", topic, settings=cluster.kafka_settings).read()
-    assert lags[0].end == 1
-    topics.delete(cluster.bootstrap, [topic], cluster.kafka_settings)
 
 
 def test_the_login_is_readable_by_its_user_alone(cluster):

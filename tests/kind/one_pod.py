@@ -32,10 +32,15 @@ def one_pod(cluster: Any, namespace: str, command: Sequence[str], grace_s: int) 
         return [api.sanitize_for_serialization(pod) for pod in found.items]
 
     stage: Any = SimpleNamespace(cluster=cluster, namespace=namespace, transitions=SimpleNamespace(pods=pods))
-    named = f"metadata.name={namespace}"
     try:
         until(lambda: bool(signals.running(stage)), STARTS_S, "the container running", cluster.check)
         yield stage
     finally:
         core.delete_namespace(namespace)
-        until(lambda: not core.list_namespace(field_selector=named).items, STARTS_S, "the namespace gone", cluster.check)
+        until_gone(cluster, core, namespace)
+
+
+def until_gone(cluster: Any, core: client.CoreV1Api, namespace: str) -> None:
+    """Wait until a namespace that was deleted is no more."""
+    named = f"metadata.name={namespace}"
+    until(lambda: not core.list_namespace(field_selector=named).items, STARTS_S, "the namespace gone", cluster.check)

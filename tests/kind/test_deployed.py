@@ -5,17 +5,17 @@ from typing import Any
 import allure
 import pytest
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
 
 from lab import paths, yamlfile
 from lab.cluster import apply
 from lab.wait import until
 from tests.unit.programs.lagscaler.test_with_keda import DEADLINE_S, Scaled
 
+from .one_pod import STARTS_S, until_gone
+
 pytestmark = [pytest.mark.kind, allure.epic("Runtimes"), allure.feature("kind")]
 
 NAME = "lag-scaler"  # of the Deployment, the Service and the namespace
-READY_DEADLINE_S = 60  # 5 s on a quiet machine
 
 
 @pytest.fixture
@@ -30,17 +30,10 @@ def deployed(ours):
         found: Any = apps.read_namespaced_deployment_status(NAME, NAME)
         return found.status.ready_replicas == found.spec.replicas
 
-    def gone():
-        try:
-            core.read_namespace(NAME)
-        except ApiException as error:
-            return error.status == 404
-        return False
-
-    until(ready, READY_DEADLINE_S, "both pods of the scaler ready", ours.check)
+    until(ready, STARTS_S, "both pods of the scaler ready", ours.check)
     yield f"{NAME}.{NAME}.svc:6000"
     core.delete_namespace(NAME)
-    until(gone, READY_DEADLINE_S, "the scaler's namespace gone", ours.check)
+    until_gone(ours, core, NAME)
 
 
 def test_lag_that_lasts_scales_by_the_deployed_scaler(ours, deployed):
