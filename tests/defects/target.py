@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubernetes import client
@@ -135,13 +135,14 @@ class Target:
 
     def counted(self, counter: str) -> float:
         """A counter of KEDA's for this namespace, as Prometheus last scraped it (every second); 0 while there is none."""
-        query = f'sum({counter}{{namespace="{self.namespace}"}})'
-        found = PrometheusConnect(url=self._cluster.prometheus_url).custom_query(query)
-        return float(found[0]["value"][1]) if found else 0.0
+        return self._sum(f'{counter}{{namespace="{self.namespace}"}}')
 
     def rate(self, counter: str) -> float:
         """How much a counter rose a second in the last 10 s, in all namespaces; 0 while there is none."""
-        found = PrometheusConnect(url=self._cluster.prometheus_url).custom_query(f"sum(rate({counter}[10s]))")
+        return self._sum(f"rate({counter}[10s])")
+
+    def _sum(self, query: str) -> float:
+        found = PrometheusConnect(url=self._cluster.prometheus_url).custom_query(f"sum({query})")
         return float(found[0]["value"][1]) if found else 0.0
 
     def syncs(self) -> list[hpa_log.Logged]:
@@ -173,17 +174,15 @@ class Target:
     def rest(self, seconds: float) -> int:
         """The replicas after ``seconds``, or as soon as they differ from those of now: for what must not happen."""
         before = self.replicas()
-        try:
-            until(lambda: self.replicas() != before, seconds, "a change", self._cluster.check, every_s=0.2)
-        except LabFault:
-            self._cluster.check()
+        self.within(seconds, lambda: self.replicas() != before)
         return self.replicas()
 
-    def loses_hpa(self, seconds: float = 10) -> bool:
-        """Whether the HPA goes within ``seconds``."""
+    def within(self, seconds: float, condition: Callable[[], bool]) -> bool:
+        """Whether ``condition`` comes to hold within ``seconds``."""
         try:
-            until(lambda: self.hpa() is None, seconds, "the HPA to go", self._cluster.check)
+            until(condition, seconds, "a change", self._cluster.check, every_s=0.2)
         except LabFault:
+            self._cluster.check()
             return False
         return True
 

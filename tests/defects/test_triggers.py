@@ -70,7 +70,7 @@ def test_keda_4253_pausing_deletes_the_hpa(topic, target):
     kept.apply({"autoscaling.keda.sh/paused-scale-in": "true"})
     for one in (paused, kept):
         one.wait(lambda one=one: one.condition("Paused")[0] == "True", "the pause")
-    judge(paused.loses_hpa(), known=True, cured=False)
+    judge(paused.within(10, lambda: paused.hpa() is None), known=True, cured=False)
     group.leave(0)
     assert (paused.rest(REST_S), kept.steady()) == (5, 5)
     for one in (paused, kept):

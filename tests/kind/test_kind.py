@@ -88,17 +88,12 @@ def ours_scale(ours):
     return next(one for one in map(scales.load, ("quick", "standard", "real")) if str(one) == ours.state.scale)
 
 
-def test_a_cluster_in_use_is_not_shared(ours):
-    """Another session is told whose it is."""
+def test_a_cluster_in_use_or_of_another_scale_is_not_taken(ours):
+    """Another session is told whose it is. The HPA's flags are the cluster's: another scale would measure the wrong ones."""
     with pytest.raises(LabFault, match=f"is in use by the session with pid {os.getpid()}"):
         kind.up(ours_scale(ours), name=ours.state.name)
-
-
-def test_a_kept_cluster_of_another_scale_is_not_taken(ours):
-    """The HPA's flags are the cluster's: a session of another scale would measure the wrong ones."""
-    other = replace(ours_scale(ours), name="slower", time=2)
     with pytest.raises(LabFault, match=r"is of scale .*; python -m lab down deletes it"):
-        kind.up(other, name=ours.state.name)
+        kind.up(replace(ours_scale(ours), name="slower", time=2), name=ours.state.name)
 
 
 def test_an_image_that_can_not_be_had_is_named(ours, monkeypatch):

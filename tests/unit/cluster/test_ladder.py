@@ -13,11 +13,6 @@ def test_prometheus_scrapes_the_cluster(prometheus):
     until(lambda: prometheus.custom_query("count(up)"), 60, "the first samples")
 
 
-def test_keda_lists_its_scaled_objects(keda):
-    """The API is KEDA's."""
-    assert keda.get().kind == "ScaledObjectList"
-
-
 def test_kafka_is_a_broker_of_its_own(kafka, cluster):
     """It is not the cluster's."""
     assert kafka.bootstrap != cluster.bootstrap

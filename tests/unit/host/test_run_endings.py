@@ -77,7 +77,7 @@ import signal, subprocess, sys, time
 def end(*_):
     for _ in range(4):
         subprocess.Popen(["sleep", "304"], start_new_session=True)
-        time.sleep(1)
+        time.sleep(0.25)
     open(sys.argv[1], "w").close()
     sys.exit()
 signal.signal(signal.SIGTERM, end)
@@ -86,8 +86,9 @@ signal.pause()
 """
 
 
-def test_a_node_has_its_time_to_stop_and_what_it_starts_meanwhile_is_ended(tmp_path):
-    """It is not killed after 3 s, and no list of processes made before is taken for all there are."""
+def test_a_node_has_its_time_to_stop_and_what_it_starts_meanwhile_is_ended(tmp_path, monkeypatch):
+    """It is not killed as soon as others are, and no list of processes made before is taken for all there are."""
+    monkeypatch.setattr(processes, "GRACE_S", 0.5)
     run = runs.open_run()
     daemon = processes.start(run, processes.NODE, [sys.executable, "-c", NODE, tmp_path / "stopped"])
     until(lambda: b"ready" in daemon.log.read_bytes(), 30, "the node's handler")

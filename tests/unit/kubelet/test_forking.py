@@ -6,10 +6,7 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -24,7 +21,6 @@ from lab.host import identity, processes
 from lab.kubelet.forking import Zygote
 from lab.kubelet.pod import Pod
 from lab.kubelet.process import LEAST_GRACE_S
-from lab.wait import until
 
 from .harness import DEADLINE_S, IMAGES, Node, container, node, pod
 from .test_lifecycle import SOON_S, alive
@@ -334,47 +330,3 @@ async def test_the_labs_consumer_can_be_forked(run: Path) -> None:
         assert (await end_of(n, obj))["exitCode"] == 2
         assert n.text(made) == "python -m lab.programs.consumer: the following arguments are required: --bootstrap-servers\n"
         assert none_executed(n)
-
-
-NODE = """
-import asyncio, sys
-from pathlib import Path
-from lab.kubelet.forking import Zygote
-from lab.kubelet.pod import Pod
-from lab.kubelet.process import Process
-
-async def main(run, folder, work):
-    zygote = Zygote(run, folder, ["work"], {"PYTHONPATH": work})
-    zygote.start()
-    env = {"PATH": f"{folder}:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONPATH": work}
-    words = dict(env=env, cwd=run, log=run / "log", run=run, name="pod/a/main", zygote=zygote, report=sys.exit)
-    started = [await Process.start(["python", "-m", "work", "child"], **words) for _ in range(2)]
-    print(zygote.pid, *(one.pid for one in started), flush=True)
-    await asyncio.Event().wait()
-
-asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
-"""
-
-
-def test_no_forked_process_outlives_a_killed_node(run: Path, work: Path) -> None:
-    """The zygote ends with the node; the pods are found by the mark alone, as executed ones are."""
-    command = [sys.executable, "-c", NODE, str(run), str(FOLDER), str(work)]
-    killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(paths.PROJECT)})
-    assert killed.stdout
-    line = killed.stdout.readline()
-    zygote_pid, *pods = map(int, line.split())
-    try:
-        assert set(pods) <= identity.marked()[run]
-        until(lambda: (run / "log").read_text().count("up\n") == len(pods), 30, "each pod with its child")
-        killed.kill()
-        killed.wait()
-        until(lambda: not alive(zygote_pid), 30, "the zygote's end")
-        assert all(map(alive, pods))
-        shutil.rmtree(run / "pids")
-    finally:
-        killed.kill()
-        killed.stdout.close()
-        count = processes.end_all(run)
-    assert count >= 2 * len(pods)  # each with its child
-    assert not any(map(alive, pods))
-    assert run not in identity.marked()
