@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import os
 import resource
 import socket
 import sys
@@ -17,13 +16,12 @@ from pathlib import Path
 from lab.cluster import binary
 from lab.components import build
 from lab.errors import LabFault
-from lab.host import processes, resources
+from lab.host import processes
 from lab.inputs import inputs, scale
 from lab.inputs.workload import Workload
 from lab.record.ledger import session
 from lab.trial import runner
 
-PROFILE = "{kind: steady, rate: 300, duration: 30}"  # 1 s at quick scale
 KIB = 1024
 
 
@@ -35,7 +33,7 @@ def say(line: str) -> None:
 def trial(cluster: binary.Binary, folder: Path, until: str) -> None:
     """The shortest trial there is, with its ledger."""
     profile = folder / "moment.yaml"
-    profile.write_text(PROFILE)
+    profile.write_text("{kind: steady, rate: 300, duration: 30}")  # 1 s at quick scale
     chosen = inputs.read(profile, "lag", Workload(), 1, scale.load("quick"), "binary", until=until)
 
     def spark():
@@ -61,18 +59,6 @@ def take_a_port() -> socket.socket:
     return taken
 
 
-def tell_of_networks() -> None:
-    """Say the inode of the socket that holds a pod network as soon as one is claimed: it may be given back a moment later."""
-    claim = resources.claim_pod_network
-
-    def claim_and_say() -> resources.PodNetwork:
-        claimed = claim()
-        say(f"network {os.fstat(claimed.holder.fileno()).st_ino}")
-        return claimed
-
-    resources.claim_pod_network = claim_and_say
-
-
 def main(phase: str, folder: Path) -> None:
     """Go as far as ``phase``, then wait for stdin to close and end in order."""
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
@@ -80,7 +66,6 @@ def main(phase: str, folder: Path) -> None:
         build.ensure([dataclasses.replace(build.COMPONENTS[0], ldflags=f"-X main.never={folder.name}")])
     if phase == "full disk":
         binary.prepare()
-        tell_of_networks()
         resource.setrlimit(resource.RLIMIT_FSIZE, (64 * KIB, resource.RLIM_INFINITY))
     with take_a_port() if phase == "kept" else open("/dev/null"):  # noqa: PTH123 - nothing to close
         try:

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -50,12 +49,12 @@ class Session:
 
     def guards(self) -> list[psutil.Process]:
         """The session's guards."""
-        children = psutil.Process(self.process.pid).children()
-        return [child for child in children if "lab.host.runs" in command_line(child)]
-
-    def hold(self) -> None:
-        """SIGSTOP: it stays where it is while it is looked at."""
-        self.process.send_signal(signal.SIGSTOP)
+        found = []
+        for child in psutil.Process(self.process.pid).children():
+            with contextlib.suppress(psutil.NoSuchProcess):  # a child may end between any two looks at it
+                if "lab.host.runs" in child.cmdline():
+                    found.append(child)
+        return found
 
     def kill(self) -> None:
         """SIGKILL: it has no chance to do anything."""
@@ -69,8 +68,7 @@ class Session:
 
     def close(self) -> None:
         """Be done with it."""
-        self.process.kill()
-        self.process.wait()
+        self.kill()
         self.process.stdin.close()
         self.process.stdout.close()
 
@@ -79,14 +77,6 @@ def networks():
     """The pod networks that are held on this machine, by the inode of the socket that holds each."""
     lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines() if "@elastic-lab-pods-" in line]
     return {int(line[6]): line[7].removeprefix("@elastic-lab-pods-") for line in lines}
-
-
-def command_line(process):
-    """The words that a process was started with; none when it has ended, which it may do between any two looks at it."""
-    try:
-        return process.cmdline()
-    except psutil.NoSuchProcess:  # a zombie is one too
-        return []
 
 
 def sockets(pid):
@@ -107,9 +97,5 @@ def gone(found):
 
 def ports_of(found):
     """Loopback ports the processes listen on."""
-    return {
-        connection.laddr.port
-        for process in found
-        for connection in process.net_connections("tcp")
-        if connection.status == "LISTEN"
-    }
+    connections = [one for process in found for one in process.net_connections("tcp")]
+    return {one.laddr.port for one in connections if one.status == "LISTEN"}

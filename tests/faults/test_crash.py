@@ -117,7 +117,7 @@ def test_a_session_killed_in_any_phase_leaves_nothing(sessions, phase, guarded, 
     But its trial's record is left, and can be looked at once it is closed with what there is.
     """
     session = phase(sessions)
-    session.hold()
+    session.process.send_signal(signal.SIGSTOP)  # it stays where it is while it is looked at
     watchers, marked, held = session.guards(), session.marked(), session.networks()
     assert len(held) == (phase is not building)
     started = [one for one in psutil.process_iter() if one.pid in marked]
@@ -153,12 +153,10 @@ def test_a_session_killed_in_any_phase_leaves_nothing(sessions, phase, guarded, 
 def test_a_full_disk_is_one_line_and_leaves_nothing(sessions):
     """The components can write no more than 64 KiB into a file: no cluster comes up, and what had come up is ended."""
     session = sessions("full disk")
-    held = {int(session.says("^network "))}
     assert session.says("^fault: ")
     assert session.process.wait(ENDS_S) == 1
     assert not session.marked()
     assert not session.folders()
-    assert not held & networks().keys()
 
 
 def test_a_kept_cluster_outlives_its_session_until_it_is_told(sessions):

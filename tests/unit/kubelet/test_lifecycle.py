@@ -199,26 +199,22 @@ async def test_a_command_that_is_not_there_is_a_start_error(tmp_path: Path) -> N
         assert "no-such-command" in ended["message"]
 
 
-async def test_a_status_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
-    """An outage of the API delays a status; it does not lose it."""
-    async with node(tmp_path) as n:
-        n.api.down = True
-        made = n.apply(pod(shell(DRAINS)))
-        await n.said(made, "up")
-        assert n.api.statuses == []
-        n.api.down = False
-        await n.api.until(n.api.running)
-
-
 @pytest.mark.parametrize("outage", ["down", "hangs"])
 async def test_an_outage_does_not_hold_up_the_nodes_end(tmp_path: Path, outage: str) -> None:
-    """With an API that refuses or never answers, the node still ends every process and returns."""
+    """With an API that refuses or never answers, the node still ends every process and returns.
+
+    A short outage delays a status; it does not lose it.
+    """
     async with node(tmp_path) as n:
-        setattr(n.api, outage, True)
+        n.api.down = True
         draining, running = pod(shell(DRAINS)), pod(shell(DRAINS), metadata={"name": "other", "uid": "other"})
         pods = [n.apply(draining), n.apply(running)]
         for made in pods:
             await n.said(made, "up")
+        assert n.api.statuses == []
+        n.api.down = False
+        await n.api.until(n.api.running)
+        setattr(n.api, outage, True)
         n.delete(draining, 30)
         async with asyncio.timeout(SOON_S):
             await pods[0].containers[0].ended.wait()
