@@ -1,5 +1,7 @@
 """What breaks during a trial, and who notices: each of these shows that an assertion of experiment 2 can fail."""
 
+import dataclasses
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -11,6 +13,7 @@ from lab.errors import NoData
 from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.events import Delete, Pause, PauseScaling, Resume, ScaleTo
+from lab.inputs.inputs import DRAINED, REPLAYED
 from lab.inputs.workload import Workload
 from lab.measure.delivery import delivery
 from lab.measure.reaction.step import reaction
@@ -27,10 +30,13 @@ PAUSE = {"kind": "steps", "duration": 1020, "steps": [{"at": at, "rate": 400, "p
 
 @pytest.fixture(scope="module")
 def broken(run):
-    """Runs a short step with events; returns the record."""
-    return lambda workload, during, seed, profile="short-step": run(
-        inputs.read(profile, "lag", workload, seed, scales.load("quick"), "binary", during=during)
-    )[0]
+    """Runs a short step, or another profile, with events; returns the record."""
+
+    def record(workload, during, seed, profile="short-step", duration_s=20, until=DRAINED):
+        read = inputs.read(profile, "lag", workload, seed, scales.load("quick"), "binary", until=until, during=during)
+        return run(dataclasses.replace(read, profile=dataclasses.replace(read.profile, duration=duration_s)))[0]
+
+    return record
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +90,7 @@ def test_a_record_keeps_nothing_of_the_login(undrained, cluster):
 
 def test_a_paused_keda_is_no_reaction_and_no_hang(broken):
     """The trial ends, the reaction has no data, and no data is not a pass."""
-    record = broken(Workload(), {"baseline": PauseScaling()}, seed=3)
+    record = broken(Workload(), {"baseline": PauseScaling()}, seed=3, until=REPLAYED)
     assert record.trial.ended != "running"
     assert scale_events(record).scale_ups.number == 0
     with pytest.raises(NoData, match="never asked for more replicas"):
@@ -97,7 +103,7 @@ def test_a_paused_member_loses_its_partitions_and_comes_back(broken, tmp_path):
     profile = tmp_path / "pause.yaml"
     profile.write_text(yaml.safe_dump(PAUSE))
     during = {"pause": Pause(), "resume": Resume(), "more": ScaleTo(6)}
-    record = broken(Workload(session_timeout_ms=6000), during, seed=4, profile=profile)
+    record = broken(Workload(session_timeout_ms=6000), during, seed=4, profile=profile, duration_s=34)
     paused, resumed, scaled = record.trial.events
     assert [row["event"] for row in record.trial.events] == ["pause", "resume", "scale_to"]
     assert all(row["due"] <= row["t"] <= row["until"] for row in record.trial.events)

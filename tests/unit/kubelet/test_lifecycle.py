@@ -16,7 +16,7 @@ from lab.kubelet.process import LEAST_GRACE_S, Process
 from .harness import container, node, pod, shell
 
 DRAINS = 'trap "echo draining; exit 0" TERM; echo up; sleep 60 & wait'
-DEAF = 'trap "" TERM; echo up; while :; do sleep 0.05; done'
+DEAF = 'trap "" TERM; echo up; exec sleep 60'
 SOON_S = 20.0  # on a busy machine too, and well within the 30 s of grace that a pod has of its own
 
 
@@ -94,7 +94,7 @@ async def test_a_process_deaf_to_sigterm_is_killed_after_its_grace(tmp_path: Pat
 async def test_only_the_main_process_gets_sigterm_and_no_child_outlives_it(tmp_path: Path, group: int | None) -> None:
     """A child is not asked to end, and is killed with the session, whatever its group, once the main process has ended."""
     async with node(tmp_path) as n:
-        child = f"""trap "touch {tmp_path}/asked" TERM; echo child $$$$; while :; do sleep 0.05; done"""
+        child = f"""trap "touch {tmp_path}/asked" TERM; echo child $$$$; sleep 60 & wait"""
         parent = f"""import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), sys.exit(0)))
 subprocess.Popen(["sh", "-c", {child!r}], process_group={group})

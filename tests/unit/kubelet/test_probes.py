@@ -99,7 +99,7 @@ async def test_a_failing_liveness_probe_restarts_the_container(tmp_path: Path) -
         deaf = tmp_path / "deaf"  # a probe that failed before the trap is set would end the process by SIGTERM
         failing = {"exec": {"command": ["sh", "-c", f"[ ! -e {deaf} ]"]}, "periodSeconds": 1}
         failing |= {"failureThreshold": 1, "terminationGracePeriodSeconds": 1}
-        n.apply(pod(shell(f'trap "" TERM; touch {deaf}; while :; do sleep 0.05; done', livenessProbe=failing)))
+        n.apply(pod(shell(f'trap "" TERM; touch {deaf}; exec sleep 60', livenessProbe=failing)))
         await n.api.until(lambda: n.api.running(restarts=1))
         assert n.api.shown()[-1]["lastState"]["terminated"]["exitCode"] == 137
         said = [event["message"] for event in n.api.events]
