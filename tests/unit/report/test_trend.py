@@ -45,6 +45,5 @@ def test_the_speed_of_the_machine_stands_beside_the_numbers() -> None:
     said = [cell.text for cell in table.cells[0]]
     assert said == ["The machine", "speed of the machine", "events/s", "n/a", "200,000", "310,000"]
     assert speed_metric(session([HELD]), 1, 2) == []
-    unknown = trend(session([HELD]), history[:1] + history[:1])
-    assert unknown is not None
+    assert (unknown := trend(session([HELD]), history[:1] * 2)) is not None
     assert [row[0].text for row in unknown.cells] == ["2 reaction"]

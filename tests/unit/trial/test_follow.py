@@ -40,8 +40,7 @@ class Scripted:
     def _next(self):
         if not self.script:
             self.stop.set()
-            raise OSError("the script is over")
-        step = self.script.pop(0)
+        step = self.script.pop(0) if self.script else OSError("the script is over")
         if isinstance(step, Exception):
             raise step
         return step
