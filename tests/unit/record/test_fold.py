@@ -27,7 +27,7 @@ from .test_reconcile import partitions, tables
 EMPTY = pd.DataFrame({"partition": [], "first": [], "last": []}, dtype="int64")
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     cases=st.lists(partitions(), max_size=8),
     tasks=st.lists(st.lists(st.integers(0, 12), max_size=5), max_size=4),

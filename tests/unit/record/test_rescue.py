@@ -132,8 +132,11 @@ def test_a_ledger_of_a_part_of_the_events_is_none(tmp_path: Path) -> None:
     """How many were read is said; what is left of them is removed."""
     folder = running(tmp_path / "x")
     (staged(folder) / INGESTED).unlink()
+    (folder / "transitions.jsonl").write_text('{"t": 3')
     die(folder)
     rescue_all(folder, no_spark)
-    why = opened(folder).trial.missing[LEDGER]
+    record = opened(folder)
+    assert record.transitions.empty
+    why = record.trial.missing[LEDGER]
     assert why == "its session was killed when 50 events were read from it, and the topic is gone with its broker"
     assert not (folder / STAGING).exists()

@@ -44,7 +44,7 @@ SENTENCES = (
     "2 tests are broken, 1 of them by invalid trials.",
     "1 claim was breached.",
     "1 verdict is invalid.",
-    "1 verdict has no data.",
+    "2 verdicts have no data.",
 )
 
 
@@ -52,11 +52,11 @@ SENTENCES = (
 def test_what_is_no_pass_is_told_everywhere(page: Page) -> None:
     """A broken test, a breach, an invalid trial, no data and an interruption, in one headline and each by its name."""
     outcomes = {"5 brokers": BROKEN, "6 last": NOT_RUN, "3 dip": BROKEN}
-    text = plain(page([HELD, BREACHED, NO_DATA, INVALID], outcomes=outcomes, stopped=INTERRUPTED))
+    text = plain(page([HELD, BREACHED, NO_DATA, NO_DATA, INVALID], outcomes=outcomes, stopped=INTERRUPTED))
     assert " ".join(SENTENCES) in text
     for one in ("drain", "dip", "idle", "why 6 last not run"):
         assert one in text
-    assert "claims: 1 held, 1 breached, 1 no data, 1 invalid" in text
+    assert "claims: 1 held, 1 breached, 2 no data, 1 invalid" in text
     assert "tests: 2 broken; tests: 1 not run" in text
 
 

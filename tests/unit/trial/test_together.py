@@ -53,7 +53,7 @@ def test_both_sides_come_to_an_event_before_it_happens(monkeypatch):
 def test_a_side_that_fails_ends_the_other(waits_in, monkeypatch):
     """What it raised is raised, and the other was told, wherever it was: it waits out no deadline."""
     monkeypatch.setattr(phases, "MEET_S", 60)
-    pair, ended = sides(), []
+    pair, ended, began = sides(), [], time.monotonic()
 
     def follow(stage, meet):
         if stage.name == "a":
@@ -66,6 +66,7 @@ def test_a_side_that_fails_ends_the_other(waits_in, monkeypatch):
     with pytest.raises(LabFault, match="etcd died"):
         together(follow, pair)
     assert ended == [True]
+    assert time.monotonic() - began < phases.MEET_S
 
 
 def test_a_side_that_never_comes_to_its_event_is_a_fault(monkeypatch):
