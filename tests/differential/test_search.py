@@ -13,7 +13,7 @@ CONTROLLER = hpa.Controller(downscale_stabilization_s=10)
 @pytest.fixture(scope="module")
 def drawn():
     """Walks."""
-    return draw(50, 7)
+    return draw(80, 7)
 
 
 def rounds_down(spec, state, current, observed, now, **how):
@@ -43,11 +43,11 @@ def test_a_model_agrees_with_itself(drawn):
         batches.append(len(walks))
         return foreseen(walks, CONTROLLER)
 
-    tally = agree(run, drawn, CONTROLLER, parallel=20)
-    assert batches == [20, 20, 10]
-    assert (tally["walks"], tally["disagreements"], tally["edges"], tally["alternatives"]) == (50, 0, 0, 0)
-    assert tally["syncs"] > 15 * 50
-    assert tally["rescaled"] > 25
+    tally = agree(run, drawn, CONTROLLER, parallel=40)
+    assert batches == [40, 40]
+    assert (tally["walks"], tally["disagreements"], tally["edges"], tally["alternatives"]) == (80, 0, 0, 0)
+    assert tally["syncs"] > 15 * 80
+    assert tally["rescaled"] > 40
     assert tally["failed"] > 5
 
 
