@@ -133,7 +133,7 @@ def test_usage_is_written_in_the_kubelets_words() -> None:
     ]
 
 
-@given(st.lists(st.sampled_from([b"\n", b"a", b"bc"]), max_size=12).map(b"".join), st.integers(0, 6))
+@given(st.lists(st.sampled_from([b"\n", b"a\n", b"bc"]), max_size=8).map(b"".join), st.integers(0, 4))
 def test_a_tail_is_the_last_lines(tmp_path_factory: pytest.TempPathFactory, content: bytes, lines: int) -> None:
     """The offset leaves exactly the last lines of the file, a last line without its newline being one."""
     file = tmp_path_factory.getbasetemp() / "tail.log"
