@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -133,14 +134,17 @@ def test_usage_is_written_in_the_kubelets_words() -> None:
     ]
 
 
-@given(st.lists(st.sampled_from([b"\n", b"a\n", b"bc"]), max_size=8).map(b"".join), st.integers(0, 4))
-def test_a_tail_is_the_last_lines(tmp_path_factory: pytest.TempPathFactory, content: bytes, lines: int) -> None:
-    """The offset leaves exactly the last lines of the file, a last line without its newline being one."""
-    file = tmp_path_factory.getbasetemp() / "tail.log"
-    file.write_bytes(content)
-    split = content.split(b"\n")
-    whole = [line + b"\n" for line in split[:-1]] + ([split[-1]] if split[-1] else [])
-    assert content[tail_offset(file, lines) :] == b"".join(whole[len(whole) - min(lines, len(whole)) :])
+def test_a_tail_is_the_last_lines(tmp_path: Path) -> None:
+    """The offset leaves exactly the last lines of the file, a last line without its newline being one: every short file."""
+    file = tmp_path / "tail.log"
+    for content in (b"".join(parts) for count in range(5) for parts in itertools.product((b"\n", b"a\n", b"bc"), repeat=count)):
+        file.write_bytes(content)
+        whole = content.splitlines(keepends=True)
+        for lines in range(6):
+            assert content[tail_offset(file, lines) :] == b"".join(whole[len(whole) - min(lines, len(whole)) :]), (
+                content,
+                lines,
+            )
 
 
 @pytest.fixture
