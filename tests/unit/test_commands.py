@@ -61,9 +61,11 @@ def refused(capsys):
 
 @pytest.fixture
 def chart(monkeypatch, tmp_path):
-    """A file for a chart, which is written as its specification: to draw it takes seconds."""
-    monkeypatch.setattr(drawing, "svg", lambda chart: json.dumps(chart.to_dict()))
-    return tmp_path / "chart.svg"
+    """A file for a chart of a kind, by its suffix, which is written as kind and specification: to draw one takes seconds."""
+    for kind in ("svg", "html"):
+        monkeypatch.setattr(drawing, kind, lambda chart, kind=kind: kind + json.dumps(chart.to_dict()))
+    monkeypatch.setattr(drawing, "png", lambda chart: b"png" + json.dumps(chart.to_dict()).encode())
+    return lambda kind: tmp_path / f"chart.{kind}"
 
 
 def triggered(folder, *triggers):
@@ -79,13 +81,14 @@ LAG = yaml.safe_load(Path(ORDERS).read_text())["spec"]["triggers"][0]
 
 def test_simulate_tells_figures_objectives_and_each_decision(lab, chart):
     """The table, the verdicts, the log with the model's reasons, and a chart."""
-    text = lab("simulate", *THEIRS, "--objective-s=20", "--log", f"--chart={chart}")
+    text = lab("simulate", *THEIRS, "--objective-s=20", "--log", f"--chart={chart('html')}")
     assert "150 to 900 messages/s for 2,400 s" in text
     assert "pods of 100 messages/s on 12 partitions" in text
     assert "✔ flips: 0 flips, wanted == 0 flips: held" in text
     assert "✘ age of the oldest event at worst:" in text
     assert "scaleUp Max of Pods 6 per 30 s from 3 -> 9" in text
-    assert "on evening-peak, simulated" in chart.read_text()
+    drawn = chart("html").read_text()
+    assert (drawn.startswith("html"), "on evening-peak, simulated" in drawn) == (True, True)
 
 
 @pytest.mark.parametrize(("window", "flips"), [("2s", 0), ("2m", 0), ("5m", 4)])
@@ -165,12 +168,12 @@ def test_what_a_profile_does_not_show_is_no_data(lab, tmp_path):
     assert [one["verdict"] for one in content["objectives"]].count("no data") == 2
 
 
-def test_tune_recommends_one_and_writes_it(lab, figures, tmp_path):
+def test_tune_recommends_one_and_writes_it(lab, figures, chart, tmp_path):
     """The file is the user's with the changes it names, and simulates as was said; the same in one process as in two."""
-    output, picture = tmp_path / "tuned.yaml", tmp_path / "front.png"
+    output = tmp_path / "tuned.yaml"
     given = ["tune", *THEIRS, "--candidates=20", "--json"]
-    code = "import sys; from lab.commands import tune; tune.CHUNK = 8; from lab.__main__ import main; sys.exit(main())"
-    command = [sys.executable, "-c", code, *given, "--processes=2", f"--output={output}", f"--chart={picture}"]
+    code = "import sys; from lab.commands import tune; tune.CHUNK = 10; from lab.__main__ import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, *given, "--processes=2", f"--output={output}"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=NESTED_S, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     content = json.loads(ran.stdout)
@@ -186,8 +189,8 @@ def test_tune_recommends_one_and_writes_it(lab, figures, tmp_path):
     scaledobject.parse(yaml.safe_load(output.read_text()), output)
     again = figures(f"--scaledobject={output}", *THEIRS[1:])
     assert {name: again[name] for name in ("late_s", "pod_minutes", "flips")}.items() <= chosen.items()
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert json.loads(lab(*given, "--processes=1")) == content
+    assert json.loads(lab(*given, "--processes=1", f"--chart={chart('png')}")) == content
+    assert chart("png").read_text().startswith("png")
 
 
 def test_the_table_of_tune_says_why(lab):
@@ -202,12 +205,14 @@ def test_plane_simulates_each_combination_alone(lab, figures, chart):
     """The cell of the given values is what ``simulate`` says of the ScaledObject, and is marked."""
     thresholds = f"--lag-thresholds=500,{LAG['metadata']['lagThreshold']}"
     grid = ["--windows=300,600", "--tolerances=0.1,0.94", thresholds]
-    content = json.loads(lab("plane", *THEIRS, *grid, "--json", f"--chart={chart}"))
+    content = json.loads(lab("plane", *THEIRS, *grid, "--json", f"--chart={chart('svg')}"))
     assert len(content["cells"]) == 8
     (given,) = (one for one in content["cells"] if one["given"])
     names = ("flips", "late_s", "worst_age_s", "pod_minutes", "most_replicas")
     assert {name: given[name] for name in names}.items() <= figures(*THEIRS).items()
-    assert all(f'"pod_minutes": {one["pod_minutes"]}' in chart.read_text() for one in content["cells"])
+    drawn = chart("svg").read_text()
+    assert drawn.startswith("svg")
+    assert all(f'"pod_minutes": {one["pod_minutes"]}' in drawn for one in content["cells"])
     lines = lab("plane", *THEIRS, *grid).splitlines()
     assert (sum(line.endswith("as given") for line in lines), len(lines)) == (1, 3 + 1 + 1 + 8)
 
