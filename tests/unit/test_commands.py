@@ -110,6 +110,7 @@ def test_the_json_of_simulate_holds_together(lab):
     assert found["scale_ups"] + found["scale_downs"] == len(log)
     assert log[0]["before"] == log[-1]["after"] == 3
     assert max(change["after"] for change in log) == found["most_replicas"] <= 12
+    assert (found["above_floor_at_baseline"], found["above_floor_at_end"], found["beyond_partitions"]) == (0, 0, 0)
     assert found["worst_age_s"] > 20
     assert 0 < found["late_s"] < content["duration_s"]
     assert content["missing"] == {}

@@ -11,7 +11,7 @@ from tests.unit.measure import built, whole
 from tests.unit.measure.conftest import deployment, report
 
 POLICY = whole.scaled(250, minReplicaCount=3)
-MOVES = [deployment(5, 3, 3), deployment(40, 6, 6), deployment(70, 3, 3)]
+MOVES = [deployment(5, 3, 3), deployment(40, 6, 6), deployment(70, 3, 3), deployment(90, 2, 2)]
 
 
 def record(folder, committed, poison="1:400"):
