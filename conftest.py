@@ -14,6 +14,7 @@ from tests.thoroughness import DEFAULT, THOROUGH
 
 if TYPE_CHECKING:
     from lab.cluster import Cluster
+    from lab.cluster.broker import Broker
     from tests.defects.source import Sources
     from tests.defects.target import Target
     from tests.defects.topic import Topic
@@ -38,6 +39,21 @@ settings.load_profile("lab")
 def bootstrap(kafka) -> str:
     """The address of a broker that lives as long as the session."""
     return kafka.bootstrap
+
+
+@pytest.fixture(scope="session")
+def closed() -> Iterator[Broker]:
+    """A broker that takes no one without the login in its ``settings``; it lives as long as the session."""
+    from lab.cluster import broker
+    from lab.host import processes, runs
+    from lab.kafka import login
+
+    started, run, guard = runs.start(lambda run: broker.start(run, login.new()))
+    try:
+        yield started
+    finally:
+        processes.clear(run)
+        processes.dismiss(guard)
 
 
 @pytest.fixture
@@ -78,7 +94,7 @@ def sources() -> Iterator[Sources]:
 
 
 # Fixtures that start a control plane, a broker or Spark, or build with Go.
-SERVICES = frozenset({"bootstrap", "cluster", "kafka", "oracle", "plane", "session", "spark"})
+SERVICES = frozenset({"bootstrap", "closed", "cluster", "kafka", "oracle", "plane", "session", "spark"})
 
 # Tests that one worker of pytest-xdist runs, so that they share what its session starts: a cluster, a broker and Spark, or what
 # draws charts. The first prefix that fits a test is its group's. The groups begin in this order, the longest first; any other

@@ -124,11 +124,15 @@ class Store:
         Gauge("store_slots", "Writes that are worked on at a time").set(chosen.store_slots)
         self._writes = Counter("store_writes", "Writes that are done")
 
+    def connection(self) -> Connection:
+        """A pod's new connection."""
+        return Connection(self._schedule, self._begin)
+
     async def serve(self, address: str) -> None:
         """Serve until SIGTERM."""
         stopped, loop = asyncio.Event(), asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, stopped.set)
-        server = await loop.create_server(lambda: Connection(self._schedule, self._begin), address, PORT)
+        server = await loop.create_server(self.connection, address, PORT)
         async with server:
             log.info("store of %d slots at %s:%d", self._schedule.slots, address, PORT)
             await stopped.wait()

@@ -59,12 +59,14 @@ def reporter(bootstrap: str, who: str, settings: Mapping[str, str]) -> Producer:
 
 
 class Reports:
-    """Sends events of one program (named by ``who``, its pod) to the trial's reports topic, in order."""
+    """Sends events of one program (named by ``who``, its pod) to the trial's reports topic, in order; none where that is ""."""
 
     def __init__(self, producer: Producer, topic: str, who: str) -> None:
         self._producer, self._topic, self._who = producer, topic, who
 
     def say(self, event: str, **fields: Any) -> None:
         """Queue one event with its wall time (s) and monotonic time (s)."""
-        row = {"pod": self._who, "event": event, "t": clock.now(), "mono": time.monotonic(), **fields}
-        self._producer.produce(self._topic, key=self._who, value=json.dumps(row))
+        if self._topic:
+            row = {"pod": self._who, "event": event, "t": clock.now(), "mono": time.monotonic(), **fields}
+            self._producer.produce(self._topic, key=self._who, value=json.dumps(row))
+            self._producer.poll(0)

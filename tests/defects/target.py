@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kubernetes import client
@@ -29,9 +29,10 @@ PROMPT = {"scaleUp": ALL_AT_ONCE, "scaleDown": ALL_AT_ONCE}  # no limit of the H
 _STEP = re.compile(r"from (\d+) to (\d+)")
 
 
-def deployment(name: str, replicas: int) -> dict[str, Any]:
+def deployment(name: str, replicas: int, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """A Deployment whose pods ask for a scheduler that does not exist: they are there, and they cost nothing."""
-    container = {"name": name, "image": "elastic-lab/programs/consumer"}
+    variables = [{"name": variable, "value": value} for variable, value in (env or {}).items()]
+    container = {"name": name, "image": "elastic-lab/programs/consumer", "env": variables}
     pod = {"metadata": {"labels": {"app": name}}, "spec": {"schedulerName": "none", "containers": [container]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": pod}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
@@ -40,11 +41,19 @@ def deployment(name: str, replicas: int) -> dict[str, Any]:
 class Target:
     """A Deployment with a ScaledObject in a namespace of its own.
 
-    ``replicas`` is what the Deployment begins with, ``behavior`` the HPA's, ``spec`` are more fields of the ScaledObject's.
+    ``replicas`` is what the Deployment begins with, ``env`` its variables, ``behavior`` the HPA's, ``spec`` are more fields of
+    the ScaledObject's. ``objects`` are there before it.
     """
 
     def __init__(
-        self, cluster: Cluster, *triggers: Trigger, replicas: int = 1, behavior: Mapping[str, Any] | None = None, **spec: Any
+        self,
+        cluster: Cluster,
+        *triggers: Trigger,
+        replicas: int = 1,
+        env: Mapping[str, str] | None = None,
+        behavior: Mapping[str, Any] | None = None,
+        objects: Sequence[Mapping[str, Any]] = (),
+        **spec: Any,
     ) -> None:
         self._cluster, self.namespace, self._begun = cluster, f"defects-{uuid.uuid4().hex[:8]}", time.time()
         self._api = cluster.api()
@@ -59,7 +68,7 @@ class Target:
             "triggers": list(triggers),
         } | spec
         apply.objects(self._api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}])
-        apply.objects(self._api, [deployment(NAME, replicas)], self.namespace)
+        apply.objects(self._api, [deployment(NAME, replicas, env), *objects], self.namespace)
         self.apply()
 
     def apply(self, annotations: Mapping[str, str] | None = None, **spec: Any) -> None:

@@ -9,7 +9,7 @@ from kubernetes import client
 from lab import paths, yamlfile
 from lab.cluster import apply
 from lab.wait import until
-from tests.unit.programs.lagscaler.test_with_keda import DEADLINE_S, Scaled
+from tests.unit.programs.lagscaler.test_with_keda import Scaled
 
 from .one_pod import STARTS_S, until_gone
 
@@ -39,16 +39,16 @@ def deployed(ours):
 def test_lag_that_lasts_scales_by_the_deployed_scaler(ours, deployed):
     """25 messages at 10 a pod, asked of two pods behind one name: three pods when they have lasted, one once committed."""
     with Scaled(ours, deployed) as scaled:
-        until(lambda: scaled.metrics() == [f"s0-persistent-lag-{scaled.topic.name}"], DEADLINE_S, "the HPA")
+        scaled.wait(lambda: scaled.metrics() == [f"s0-persistent-lag-{scaled.topic.name}"], "the HPA")
         scaled.topic.produce(25)
-        scaled.scaled_to(3)
+        scaled.reach(3)
         scaled.topic.commit(25)
-        scaled.scaled_to(1)
+        scaled.reach(1)
 
 
 def test_a_prometheus_trigger_is_given_an_address_that_keda_reaches(ours):
     """The Service's, not the port of the host's loopback that this process asks."""
     asked = {"serverAddress": ours.pod_prometheus_url, "query": "vector(25)", "threshold": "10"}
-    with Scaled(ours, "", "prometheus", **asked) as scaled:
-        scaled.scaled_to(3)
+    with Scaled(ours, "", asked, kind="prometheus") as scaled:
+        scaled.reach(3)
         assert scaled.condition("Ready")[0] == "True"

@@ -48,7 +48,7 @@ class Program:
                 **chosen.kafka_settings,
             }
         )
-        self._reports = Reports(self._producer, chosen.reports_topic, chosen.client_id)
+        self._say = Reports(self._producer, chosen.reports_topic, chosen.client_id).say
         topics = chosen.receipts_topic, chosen.dlq_topic, chosen.output_topic
         self._store = Store(self._producer, *topics, self._processed)
         self._retries = Retries(chosen.failures, chosen.backoff, chosen.dlq == "on")
@@ -70,10 +70,6 @@ class Program:
         self._alive_at = time.monotonic()
         self._drained_by = 0.0
         self._signalled: float | None = None
-
-    def _say(self, event: str, **fields: object) -> None:
-        self._reports.say(event, **fields)
-        self._producer.poll(0)
 
     def _rebalanced(self, seconds: float | None) -> None:
         self._metrics.rebalances.inc()

@@ -74,11 +74,6 @@ class Member:
         self.on_commit: Callable[[bool], None] = lambda good: None
         self.on_gone: Callable[[Collection[int]], None] = lambda partitions: None
 
-    @property
-    def owned(self) -> int:
-        """The number of partitions that this member owns."""
-        return len(self._owned)
-
     def subscribe(self) -> None:
         """Join the group."""
         self._rebalance_began = time.monotonic()

@@ -75,14 +75,8 @@ def main() -> int:
     who = os.environ.get("HOSTNAME", "controller")
     producer = reporter(options.bootstrap_servers, who, options.kafka_settings)
     reports = Reports(producer, options.reports_topic, who)
-
-    def say(event: str, **fields: Any) -> None:
-        if options.reports_topic:
-            reports.say(event, **fields)
-            producer.poll(0)
-
     reader = LagReader(options.bootstrap_servers, options.group, numbering, settings=options.kafka_settings)
-    loop = Loop(policy, reader.read, scale, say, Metrics())
+    loop = Loop(policy, reader.read, scale, reports.say, Metrics())
     with parser.listening(options.metrics_port):
         serve(options.pod_ip, options.metrics_port, loop.ready, loop.healthy)
     loop.run(stop)

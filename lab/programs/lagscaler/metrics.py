@@ -60,7 +60,10 @@ class Triggers(Collector):
             labels=labels,
         )
         every = self._registry.all()
-        for labelled, state in self._current(every).items():
+        current: dict[tuple[str, str, str, str], State] = {}  # where metadata was edited, the state that KEDA asked for last
+        for namespace, name, state in sorted(every, key=lambda entry: entry[2].asked_at):
+            current[namespace, name, state.settings.metric, state.settings.source.group] = state
+        for labelled, state in current.items():
             now = self._registry.clock()
             stretch.add_metric(labelled, state.stretch(now))
             try:
@@ -72,11 +75,3 @@ class Triggers(Collector):
         yield from (metric, now_there, lasting, stretch)
         yield GaugeMetricFamily("lagscaler_triggers", "Triggers served", value=len(every))
         yield GaugeMetricFamily("lagscaler_kept_samples", "Samples in memory", value=sum(state.samples for *_, state in every))
-
-    @staticmethod
-    def _current(every: list[tuple[str, str, State]]) -> dict[tuple[str, str, str, str], State]:
-        """The state by label; where metadata was edited, the state that KEDA asked for last."""
-        found: dict[tuple[str, str, str, str], State] = {}
-        for namespace, name, state in sorted(every, key=lambda entry: entry[2].asked_at):
-            found[namespace, name, state.settings.metric, state.settings.source.group] = state
-        return found

@@ -58,21 +58,17 @@ def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) 
 
     def started(phase: str, at: float) -> None:
         log.info("phase %s", phase)
-        if chosen.reports_topic:
-            reports.say("phase", phase=phase, at=at)
-            reports_producer.poll(0)
+        reports.say("phase", phase=phase, at=at)
 
     start = chosen.start_at or time.time() + chosen.start_in
-    if chosen.reports_topic:
-        reports.say("started", created=process_started())
-        reports.say("profile", start=start, total=profile.total)
-        reports_producer.flush(10)
+    reports.say("started", created=process_started())
+    reports.say("profile", start=start, total=profile.total)
+    reports_producer.flush(10)
     replay(producer, numbering, profile, *make(chosen, profile), stop, started, tally, start)
     summary = tally.summary()
     log.info("%s", summary)
-    if chosen.reports_topic:
-        reports.say("produced", **summary)
-        reports_producer.flush(30)
+    reports.say("produced", **summary)
+    reports_producer.flush(30)
     return 0 if tally.whole else 1
 
 

@@ -40,10 +40,4 @@ def test_of_one_topic_the_number_is_kafkas_own(number):
     assert one.single
     assert one.place(number) == ("events", number)
     assert one.number("events", number) == number
-
-
-def test_a_numbering_stays_as_it_is():
-    """Where either is taken."""
-    several = Numbering(("a", "b"), 3)
-    assert numbering(several) is several
-    assert not several.single
+    assert numbering(one) is one

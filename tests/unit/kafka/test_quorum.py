@@ -3,9 +3,11 @@
 import threading
 import uuid
 from collections import Counter
+from contextlib import suppress
+from functools import partial
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 
 from lab.cluster import quorum
 from lab.errors import LabFault
@@ -14,6 +16,7 @@ from lab.kafka import login, topics
 from lab.kafka.lag import LagReader
 from lab.kafka.replicas import Replicas, whole
 from lab.wait import until
+from tests.unit.programs.consumer.messages import read_all
 
 pytestmark = pytest.mark.services
 
@@ -46,21 +49,13 @@ class Writer:
 
     def _write(self):
         while not self._stop.wait(0.005):
-            number = self.sent
-            self._producer.produce(
-                self._topic,
-                b"%d" % number,
-                partition=number % PARTITIONS,
-                on_delivery=lambda error, _, n=number: self._told(error, n),
-            )
+            told, value = partial(self._told, self.sent), b"%d" % self.sent
+            self._producer.produce(self._topic, value, partition=self.sent % PARTITIONS, on_delivery=told)
             self.sent += 1
             self._producer.poll(0)
 
-    def _told(self, error, number):
-        if error is None:
-            self.acked.add(number)
-        else:
-            self.failed.append(error)
+    def _told(self, number, error, _):
+        self.acked.add(number) if error is None else self.failed.append(error)
 
     def went_on(self):
         """Wait until each partition has acknowledged what was sent from now on."""
@@ -76,18 +71,7 @@ class Writer:
 
 def content(brokers, topic):
     """The numbers on ``topic``, with those that are there twice twice."""
-    own = {"bootstrap.servers": brokers.bootstrap, "group.id": "reader", "enable.partition.eof": True, "log_level": 2}
-    consumer = Consumer({**own, **brokers.settings})
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
-    found, ended = [], set()
-    while len(ended) < PARTITIONS:
-        message = consumer.poll(WAIT_S)
-        if message.error() is None:
-            found.append(int(message.value()))
-        else:
-            ended.add(message.partition())
-    consumer.close()
-    return found
+    return [int(one.value()) for one in read_all(brokers.bootstrap, topic, range(PARTITIONS), **brokers.settings)]
 
 
 def answer(what, ask, *given):
@@ -95,11 +79,9 @@ def answer(what, ask, *given):
     answers = []
 
     def answered():
-        try:
+        with suppress(KafkaException, LabFault):
             answers.append(ask(*given))
-        except (KafkaException, LabFault):
-            return False
-        return True
+        return bool(answers)
 
     until(answered, WAIT_S, what)
     return answers[0]

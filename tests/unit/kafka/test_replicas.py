@@ -35,14 +35,11 @@ def test_a_topic_is_whole_when_every_copy_is_in_sync():
 
 def test_the_partitions_of_several_topics_are_read_together(monkeypatch):
     """Topic by topic; the broker that leads most of all is the one that leads most."""
-    brokers = {"events": [1, 2], "events-2": [2, 3]}
+    leaders = {"events": [1, 2], "events-2": [2, 3]}
 
     def described(topic, timeout):
-        partitions = {
-            number: SimpleNamespace(leader=leader, replicas=[leader], isrs=[leader])
-            for number, leader in enumerate(brokers[topic])
-        }
-        return SimpleNamespace(topics={topic: SimpleNamespace(error=None, partitions=partitions)})
+        parts = dict(enumerate(SimpleNamespace(leader=one, replicas=[one], isrs=[one]) for one in leaders[topic]))
+        return SimpleNamespace(topics={topic: SimpleNamespace(error=None, partitions=parts)})
 
     made = Replicas("127.0.0.1:1")
     monkeypatch.setattr(made, "_admin", SimpleNamespace(list_topics=described))

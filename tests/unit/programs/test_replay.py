@@ -55,27 +55,21 @@ def test_a_producer_that_is_stopped_has_not_replayed_its_profile():
     assert not tally.whole
 
 
-class Placed(Tally):
-    """A tally that keeps where each event went."""
-
-    def __init__(self):
-        super().__init__()
-        self.places = {}
-
-    def delivered(self, error, message):
-        """Count it, and keep its topic and partition by its seq."""
-        super().delivered(error, message)
-        self.places[event.decode(message.value()).seq] = (message.topic(), message.partition())
-
-
 def test_of_several_topics_each_key_is_on_the_partition_of_its_number():
     """The number that Kafka's hash gives the key among all partitions: each topic has its part of the events."""
+    places = {}
+
+    class Placed(Tally):
+        def delivered(self, error, message):
+            super().delivered(error, message)
+            places[event.decode(message.value()).seq] = message.topic(), message.partition()
+
     tally, topics = Placed(), Numbering(("t", "t-2"), 4)  # as many partitions as a topic of the mock broker has
     replayed({"kind": "steady", "rate": 2000, "duration": 0.5}, tally, topics)
     assert tally.acked == tally.sent == 1000
     numbers = partitions_of(Entities(7, 1000).take(1000), 8).tolist()
-    assert [tally.places[seq] for seq in range(1000)] == [topics.place(number) for number in numbers]
-    assert {topic for topic, _ in tally.places.values()} == {"t", "t-2"}
+    assert [places[seq] for seq in range(1000)] == [topics.place(number) for number in numbers]
+    assert {topic for topic, _ in places.values()} == {"t", "t-2"}
 
 
 u64 = st.integers(0, 2**64 - 1)

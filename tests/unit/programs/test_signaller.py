@@ -24,14 +24,8 @@ def proc(tmp_path):
 
 
 def test_the_first_process_is_neither_the_pods_nor_a_child_nor_the_signaller(proc):
-    """The pod's pause process has another cgroup; a child has a parent; a command may hold any signs."""
+    """The pod's pause process has another cgroup; a child has a parent; a command may hold any signs; one has just ended."""
     found = proc((1, "pause", 0, PAUSE), (7, "py (x) 0 0", 0, OURS), (9, "child", 7, OURS), (20, "python", 0, OURS))
-    assert first_process(20, found) == 7
-
-
-def test_a_process_that_ended_meanwhile_is_passed_over(proc):
-    """Its folder is there and its files are not."""
-    found = proc((7, "python", 0, OURS), (20, "python", 0, OURS))
     (found / "8").mkdir()
     assert first_process(20, found) == 7
 

@@ -5,25 +5,30 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.inputs.store import Settings
+from lab.programs import store as program
 from lab.programs.consumer.downstream import SharedSlots
-from lab.programs.store import Connection, Schedule, Write
+from lab.programs.store import Schedule, Write
 
 
-def write(seconds=0.05, since=0.0):
-    """A write that tells no one."""
-    return Write(seconds, since, lambda _: None)
+def added(schedule, *lengths, since=0.0):
+    """Writes of these seconds, which tell no one and are waiting now."""
+    writes = [Write(seconds, since, lambda _: None) for seconds in lengths]
+    for one in writes:
+        schedule.add(one)
+    return writes
 
 
 def replay(slots, contention, callers, seconds, until):
     """How many writes a store does ``until`` s for so many callers, each of which is back at once."""
     schedule, done, now = Schedule(slots, contention), 0, 0.0
-    for _ in range(callers):
-        schedule.add(write(seconds))
+    added(schedule, *[seconds] * callers)
     working = schedule.begin(now)
     while True:
         first = min(working, key=lambda one: one.end)
@@ -32,7 +37,7 @@ def replay(slots, contention, callers, seconds, until):
         working.remove(first)
         schedule.finish(first)
         done += 1
-        schedule.add(write(seconds, now))
+        added(schedule, seconds, since=now)
         working += schedule.begin(now)
 
 
@@ -48,9 +53,7 @@ def test_throughput_follows_the_declared_law(callers, contention, writes):
 def test_no_more_are_in_work_than_there_are_slots(slots, lengths):
     """And each write that was added is begun once, in order."""
     schedule = Schedule(slots, 1.0)
-    writes = [write(length) for length in lengths]
-    for one in writes:
-        schedule.add(one)
+    writes = added(schedule, *lengths)
     begun = working = schedule.begin(0.0)
     while working:
         assert schedule.busy == len(working) <= slots
@@ -66,9 +69,7 @@ def test_no_more_are_in_work_than_there_are_slots(slots, lengths):
 def test_a_late_program_costs_a_full_store_nothing():
     """The next write of a slot counts from the end of the one before, also where the timer came 30 ms late."""
     schedule = Schedule(1, 0.0)
-    one, two = write(0.05), write(0.05)
-    schedule.add(one)
-    schedule.add(two)
+    one, two = added(schedule, 0.05, 0.05)
     schedule.begin(10.0)
     schedule.finish(one)
     schedule.begin(one.end + 0.03)
@@ -78,9 +79,7 @@ def test_a_late_program_costs_a_full_store_nothing():
 def test_a_write_that_waits_is_withdrawn_with_its_pod():
     """One that is in work is done to its end."""
     schedule = Schedule(1, 0.0)
-    one, two = write(), write()
-    schedule.add(one)
-    schedule.add(two)
+    one, two = added(schedule, 0.05, 0.05)
     schedule.begin(0.0)
     schedule.withdraw(one)
     schedule.withdraw(two)
@@ -88,20 +87,12 @@ def test_a_write_that_waits_is_withdrawn_with_its_pod():
 
 
 @pytest.fixture
-def address():
+def address(monkeypatch):
     """A store of one slot on a free port, in a thread."""
-    loop, schedule = asyncio.new_event_loop(), Schedule(1, 0.0)
-
-    def begin():
-        for one in schedule.begin(time.monotonic()):
-            loop.call_at(one.end, finish, one)
-
-    def finish(one):
-        schedule.finish(one)
-        one.done(one)
-        begin()
-
-    server = loop.run_until_complete(loop.create_server(lambda: Connection(schedule, begin), "127.0.0.1", 0))
+    monkeypatch.setattr(program, "Gauge", Mock())  # the process's metrics can be registered once only
+    monkeypatch.setattr(program, "Counter", Mock())
+    loop, store = asyncio.new_event_loop(), program.Store(Settings(pod_ip="", metrics_port=0, store_slots=1))
+    server = loop.run_until_complete(loop.create_server(store.connection, "127.0.0.1", 0))
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     yield "{}:{}".format(*server.sockets[0].getsockname())

@@ -7,9 +7,10 @@ from contextlib import closing
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from lab.inputs.consumer import flags, settings
 from lab.kafka import topics
 from lab.programs.consumer.member import LEAN, configuration
+
+from .messages import chosen
 
 pytestmark = pytest.mark.services
 PARTITIONS, EACH, BYTES = 8, 300, 10_000  # 24 MB, of which the queue holds 4
@@ -30,7 +31,7 @@ def backlog(bootstrap):
 
 def first_half(bootstrap, topic, **own):
     """Of each partition how many messages are among the first half of all that a pod's consumer is given."""
-    given = configuration(settings(flags().parse_args([f"--bootstrap-servers={bootstrap}", "--group=fetch"]))) | own
+    given = configuration(chosen(f"--bootstrap-servers={bootstrap}", "--group=fetch")) | own
     counts = Counter()
     with closing(Consumer(given)) as consumer:
         consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])

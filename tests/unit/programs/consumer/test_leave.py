@@ -1,6 +1,5 @@
 """A member that leaves before it owns anything, on a real broker: the group must not wait for one that is gone."""
 
-import sys
 import threading
 import time
 import uuid
@@ -8,10 +7,11 @@ import uuid
 import pytest
 from confluent_kafka import Consumer
 
-from lab.inputs.consumer import flags, settings
 from lab.kafka import topics
 from lab.programs.consumer.member import Member
 from lab.wait import until
+
+from .messages import chosen
 
 pytestmark = pytest.mark.services
 PARTITIONS, SESSION_S = 6, 40
@@ -30,15 +30,9 @@ def stays(bootstrap, names):
     """How many partitions a member owns that stays; it hears of a rebalance by its heartbeat."""
     topic, group = names
     owned, stop = set(), threading.Event()
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": group,
-            "partition.assignment.strategy": "cooperative-sticky",
-            "heartbeat.interval.ms": 500,
-            "session.timeout.ms": SESSION_S * 1000,
-        }
-    )
+    times = {"heartbeat.interval.ms": 500, "session.timeout.ms": SESSION_S * 1000}
+    own = {"bootstrap.servers": bootstrap, "group.id": group, "partition.assignment.strategy": "cooperative-sticky"}
+    consumer = Consumer({**own, **times})
     consumer.subscribe(
         [topic],
         on_assign=lambda _, parts: owned.update(part.partition for part in parts),
@@ -62,20 +56,10 @@ def stays(bootstrap, names):
 def test_a_member_that_leaves_between_two_rounds_is_not_waited_for(bootstrap, names, stays, monkeypatch, after_s):
     """A first round gives it nothing, since the others must give up first; it is told to leave before the second."""
     topic, group = names
-    monkeypatch.setattr(sys, "argv", ["consumer"])
     monkeypatch.setenv("HOSTNAME", "leaver")
-    chosen = settings(
-        flags().parse_args(
-            [
-                f"--bootstrap-servers={bootstrap}",
-                f"--topic={topic}",
-                f"--group={group}",
-                f"--session-timeout-ms={SESSION_S * 1000}",
-            ]
-        )
-    )
-    said = []
-    member = Member(chosen, lambda event, **fields: said.append(event))
+    said, timeout = [], f"--session-timeout-ms={SESSION_S * 1000}"
+    given = chosen(f"--bootstrap-servers={bootstrap}", f"--topic={topic}", f"--group={group}", timeout)
+    member = Member(given, lambda event, **fields: said.append(event))
     member.subscribe()
     until(lambda: member.fetch(1, 0.02) or "assigned" in said, 120, "a first round")
     end = time.monotonic() + after_s

@@ -12,7 +12,7 @@ from lab.programs.consumer import __main__ as main
 from lab.programs.consumer import member as members
 from lab.programs.consumer.member import Member, configuration
 
-from .messages import chosen, message
+from .messages import chosen, message, place
 
 PARTS = [TopicPartition("events", 0), TopicPartition("events", 1)]
 
@@ -116,14 +116,18 @@ def test_a_static_member_goes_without_a_word(monkeypatch, membership, left):
 
 
 def test_of_several_topics_a_partition_is_the_trials_number():
-    """What is read and said has the number; what Kafka is told has topic and partition."""
+    """What is read and said has the number; what Kafka is told has topic and partition. Of one topic nothing is wrapped."""
+    client = Client(message(5, 1))
+    made, _ = joined(client)
+    assert made.fetch(10, 0)[0] is client.messages[0]
     client = Client(message(0, 7, topic="events-2"), message(2, 8))
     made, said = joined(client, "--wake=off", "--topics=2", "--topic-partitions=3")
     both = [TopicPartition("events", 2), TopicPartition("events-2", 0)]
     client.assigned(client, both)
     assert (client.topics, said[-1][0], said[-1][1]["partitions"]) == (["events", "events-2"], "assigned", [2, 3])
-    found = [(one.partition(), one.offset(), one.key(), one.value(), one.headers()) for one in made.fetch(10, 0)]
-    assert found == [(3, 7, *content(client.messages[0])), (2, 8, *content(client.messages[1]))]
+    for one, there, kafkas in zip(made.fetch(10, 0), [(3, 7), (2, 8)], client.messages, strict=True):
+        assert place(one) == there
+        assert (one.key(), one.value(), one.headers()) == (kafkas.key(), kafkas.value(), kafkas.headers())
     made.processed(3, 7)
     made.hold([3])
     made.hold([])
@@ -137,18 +141,6 @@ def test_of_several_topics_a_partition_is_the_trials_number():
         ("commit", [("events", 2, 5), ("events-2", 0, 8)]),
         ("commit", [("events-2", 0, 8)]),
     ]
-
-
-def content(one):
-    """Key, value and headers of a message."""
-    return one.key(), one.value(), one.headers()
-
-
-def test_of_one_topic_a_message_is_kafkas_own():
-    """Nothing is wrapped, whatever the topic is called."""
-    client = Client(message(5, 1))
-    made, _ = joined(client)
-    assert made.fetch(10, 0)[0] is client.messages[0]
 
 
 def test_a_start_lasts_until_its_time_or_a_signal_and_the_pod_is_alive_but_not_ready(monkeypatch):

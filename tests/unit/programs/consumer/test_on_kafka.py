@@ -8,7 +8,7 @@ import sys
 import uuid
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from lab.inputs import topics as spec_topics
 from lab.inputs.failures import Failures
@@ -17,7 +17,7 @@ from lab.kafka.lag import LagReader
 from lab.kafka.numbering import Numbering
 from lab.wait import until
 
-from .messages import reason_of
+from .messages import read_all, reason_of
 
 pytestmark = pytest.mark.services
 PARTITIONS, EACH = 4, 150
@@ -75,18 +75,7 @@ class Group:
 
     def read(self, kind, number=0):
         """(value, headers) of every message that partition ``number`` of a topic holds now."""
-        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "test"})
-        whole = TopicPartition(self.names[kind], number, 0)
-        _, end = consumer.get_watermark_offsets(whole, timeout=60)
-        consumer.assign([whole])
-        rows = []
-        while len(rows) < end:
-            message = consumer.poll(60)
-            assert message is not None, f"{kind} gave no message within 60 s"
-            assert message.error() is None
-            rows.append((message.value(), message.headers()))
-        consumer.close()
-        return rows
+        return [(one.value(), one.headers()) for one in read_all(self.bootstrap, self.names[kind], [number])]
 
     def processed(self):
         """The offsets that receipts cover, by partition, in the order in which they were written."""

@@ -1,6 +1,5 @@
 """A poison that ends, stops or occupies its consumer: in a process of its own, since the call does not return."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -26,7 +25,7 @@ def struck():
     def start(mode):
         program = "import signal; from lab.programs.consumer.poison import MODES; "
         program += f"signal.signal(signal.SIGTERM, lambda *_: None); print('up', flush=True); MODES[{mode!r}]()"
-        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=os.environ)
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
         started.append(process)
         assert process.stdout.readline() == b"up\n"
         return process
@@ -49,20 +48,13 @@ def test_a_crash_ends_the_process_with_a_code_of_its_own(struck):
     assert struck("crash").wait(30) == CODE
 
 
-def test_a_hang_stands_still_and_outlives_sigterm(struck):
-    """Only SIGKILL ends it, as after a failed liveness probe."""
-    process = struck("hang")
-    watched = psutil.Process(process.pid)
-    process.send_signal(signal.SIGTERM)
+def test_a_hang_stands_still_and_a_spin_computes_and_both_outlive_sigterm(struck):
+    """Only SIGKILL ends them, as after a failed liveness probe."""
+    hung, spinning = struck("hang"), struck("spin")
+    for process in (hung, spinning):
+        process.send_signal(signal.SIGTERM)
+    watched, busy = psutil.Process(hung.pid), psutil.Process(spinning.pid)
+    before = busy.cpu_times().user
+    until(lambda: busy.cpu_times().user > before + 0.1, 60, "it computes")
     until(lambda: watched.status() == psutil.STATUS_SLEEPING, 60, "it waits again")
-    assert process.poll() is None
-
-
-def test_a_spin_computes(struck):
-    """It uses CPU, and does not end by SIGTERM either."""
-    process = struck("spin")
-    process.send_signal(signal.SIGTERM)
-    watched = psutil.Process(process.pid)
-    before = watched.cpu_times().user
-    until(lambda: watched.cpu_times().user > before + 0.1, 60, "it computes")
-    assert process.poll() is None
+    assert (hung.poll(), spinning.poll()) == (None, None)

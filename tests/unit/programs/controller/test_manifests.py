@@ -36,11 +36,7 @@ def test_the_pod_is_told_the_policy_as_it_was_compressed(policy):
     chosen = read(policy)
     told = chosen.environment("127.0.0.1:1", "run")["POLICY_YAML"]
     assert controller.parse(yaml.safe_load(told), "here") == chosen.policy
-
-
-def test_no_other_policy_is_told_to_the_pods():
-    """A ScaledObject is KEDA's to read."""
-    assert "POLICY_YAML" not in read("lag-4500").environment("127.0.0.1:1", "run")
+    assert "POLICY_YAML" not in read("lag-4500").environment("127.0.0.1:1", "run"), "a ScaledObject is KEDA's to read"
 
 
 def test_the_controller_stands_in_place_of_keda():
@@ -48,11 +44,8 @@ def test_the_controller_stands_in_place_of_keda():
     chosen = read()
     applied = objects.applied(chosen, chosen.environment("127.0.0.1:1", "run"))
     assert [item["kind"] for item in applied[3:]] == ["ServiceAccount", "Role", "RoleBinding", "Secret", "Deployment"]
-    assert {item["metadata"]["name"] for item in applied if item["kind"] == "Deployment"} == {
-        "consumer",
-        "lag-exporter",
-        "controller",
-    }
+    deployments = {item["metadata"]["name"] for item in applied if item["kind"] == "Deployment"}
+    assert deployments == {"consumer", "lag-exporter", "controller"}
 
 
 def test_its_role_is_no_more_than_its_work():
@@ -68,14 +61,9 @@ def test_its_role_is_no_more_than_its_work():
     assert OBJECTS["Secret"]["metadata"]["annotations"] == {"kubernetes.io/service-account.name": account}
 
 
-def test_the_process_node_takes_the_pod(tmp_path):
-    """No volume, no automounted token: nothing of it is refused."""
-    template = OBJECTS["Deployment"]["spec"]["template"]
-    assert refusals(template, Images({"elastic-lab": tmp_path})) == []
-
-
-def test_on_kind_it_runs_the_image_of_the_labs_programs():
-    """Like producer, consumer and exporter, and as confined."""
+def test_the_process_node_takes_the_pod_and_kind_runs_it_in_the_image_of_the_labs_programs(tmp_path):
+    """No volume, no automounted token: nothing of it is refused. It is as confined as producer, consumer and exporter."""
+    assert refusals(OBJECTS["Deployment"]["spec"]["template"], Images({"elastic-lab": tmp_path})) == []
     fitted = fit.containers("elastic-lab/pods:1", {})(OBJECTS["Deployment"])
     (container,) = catalog.containers(fitted)
     assert container["image"] == "elastic-lab/pods:1"
@@ -83,11 +71,11 @@ def test_on_kind_it_runs_the_image_of_the_labs_programs():
     assert fitted["spec"]["template"]["spec"]["securityContext"]["runAsNonRoot"]
 
 
-@pytest.mark.parametrize("program", ["consumer", "producer", "exporter", "controller", "lagscaler"])
-def test_what_a_program_imports_is_in_the_image_of_the_pods(program):
+def test_what_a_program_imports_is_in_the_image_of_the_pods():
     """The lab's own modules are of the parts copied into it, the others of the packages installed there."""
     script = "import sys, runpy; there = set(sys.modules); sys.argv = ['x', '--help']\n"
-    script += f"try: runpy.run_module('lab.programs.{program}', run_name='__main__')\nexcept SystemExit: pass\n"
+    for program in ("consumer", "producer", "exporter", "store", "controller", "lagscaler"):
+        script += f"try: runpy.run_module('lab.programs.{program}', run_name='__main__')\nexcept SystemExit: pass\n"
     script += "print(repr(sorted(set(sys.modules) - there)))"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     modules = ast.literal_eval(ran.stdout.splitlines()[-1])
@@ -109,14 +97,8 @@ def test_its_bounds_are_known_to_the_measures(tmp_path):
     assert (record.policy.min_replicas, record.policy.max_replicas, record.lag_threshold) == (4, 24, 150)
 
 
-POLICY = paths.MANIFESTS / "controllers" / "controller-4500.yaml"
-GIVEN = {
-    "bootstrap-servers": "127.0.0.1:9",
-    "namespace": "ns",
-    "kubernetes-service-host": "127.0.0.1",
-    "api-token": "t",
-    "policy": str(POLICY),
-}
+GIVEN = {"bootstrap-servers": "127.0.0.1:9", "namespace": "ns", "kubernetes-service-host": "127.0.0.1", "api-token": "t"}
+GIVEN |= {"policy": str(paths.MANIFESTS / "controllers" / "controller-4500.yaml")}
 
 
 @pytest.mark.parametrize(

@@ -55,3 +55,13 @@ class Client:
     def stream_spec(self, metadata=None, wait=True):
         """StreamMetricSpec: its first answer, or the stream."""
         return self._stream("StreamMetricSpec", metadata, pb.GetMetricSpecResponse, wait)
+
+
+def known(ask):
+    """What ``ask`` gives, and ""; or None, and the error's text, which must be the one that holds everything."""
+    try:
+        return ask(), ""
+    except grpc.RpcError as error:
+        if error.code() != grpc.StatusCode.UNAVAILABLE:
+            raise
+        return None, error.details()

@@ -19,7 +19,6 @@ def lagging():
     scaled = Scaled()
     scaled.kafka.lags(300, 200)
     state = scaled.state()
-    for _ in range(5):
-        scaled.after(10)
+    scaled.after(10, 5)
     assert scaled.metric(state) == 500
     return scaled, state

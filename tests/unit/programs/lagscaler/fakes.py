@@ -1,7 +1,9 @@
 """A clock that is set, and a Kafka that answers what it is told."""
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from lab.inputs.triggers.common import ScalerError
 from lab.kafka.lag import PartitionLag
 from lab.programs.lagscaler.registry import Registry
 from lab.programs.lagscaler.sampler import Sampler
@@ -40,10 +42,12 @@ class Kafka:
 
     def lags(self, *lags, topic="orders"):
         """Set the lag of each partition; an error for None."""
-        self.answers["enrich", topic] = {
-            number: PartitionLag(10_000 + lag, 10_000) if lag is not None else error(KafkaError.LEADER_NOT_AVAILABLE)
-            for number, lag in enumerate(lags)
-        }
+        parts = [None if lag is None else PartitionLag(10_000 + lag, 10_000) for lag in lags]
+        self.partitions(*(part or error(KafkaError.LEADER_NOT_AVAILABLE) for part in parts), topic=topic)
+
+    def partitions(self, *parts, topic="orders"):
+        """Set the answer for each partition."""
+        self.answers["enrich", topic] = dict(enumerate(parts))
 
     def read(self, wanted, starts=()):
         """As the reader does, in batches of one topic."""
@@ -64,23 +68,48 @@ def error(code, text=None):
 class Scaled:
     """One process without its threads: a registry, and a sampler that samples when told."""
 
-    def __init__(self, limit=10, forget_s=900, clusters=()):
-        self.clock, self.kafka = Clock(), Kafka()
+    def __init__(self, limit=10, forget_s=900, clusters=(), sampled=lambda *_: None):
+        self.clock, self.kafka, self.connected, self._sampled = Clock(), Kafka(), 0, sampled
         self.registry = Registry(limit, forget_s, self.clock, clusters)
-        self.sampler = Sampler("b:9092", self.registry, lambda _: self.kafka, lambda *_: None, self.clock.wall)
+        self.sampler = self.sampling()
+
+    def sampling(self):
+        """A sampler of this Kafka, which is connected to anew when it asks for that."""
+
+        def connect(servers):
+            self.connected += 1
+            return self.kafka
+
+        return Sampler("b:9092", self.registry, connect, self._sampled, self.clock.wall)
 
     def state(self, name="consumer", **changes):
         """The state of a trigger whose metadata is the usual with ``changes``."""
         return self.registry.state("shop", name, METADATA | changes)
 
-    def after(self, seconds):
-        """Let time pass, then take what is due; returns how many triggers that was."""
-        self.clock.now += seconds
-        due = [state for state in self.registry.of("b:9092") if state.due(self.clock.wall())]
-        if due:
-            self.sampler.sample(due)
+    def in_seconds(self, **changes):
+        """The state of a trigger whose threshold is an age, 5 s unless told otherwise."""
+        given = {key: value for key, value in METADATA.items() if key != "lagThreshold"}
+        return self.registry.state("shop", "consumer", given | {"lagSeconds": "5"} | changes)
+
+    def after(self, seconds, times=1):
+        """Let time pass, then take what is due, and do so again; returns how many triggers were due at last."""
+        for _ in range(times):
+            self.clock.now += seconds
+            due = [state for state in self.registry.of("b:9092") if state.due(self.clock.wall())]
+            if due:
+                self.sampler.sample(due)
         return len(due)
 
     def metric(self, state):
         """What KEDA would be handed now."""
         return state.read(self.clock()).metric
+
+    def unknown(self, state):
+        """Why KEDA would be handed nothing now."""
+        with pytest.raises(ScalerError) as told:
+            state.read(self.clock())
+        return str(told.value)
+
+    def active(self, state):
+        """Whether KEDA would be told of work now."""
+        return state.is_active(self.clock())

@@ -40,32 +40,23 @@ def test_who_commits_more_has_no_older_record(grown, committed):
     assert kept.age(ends[-1]) == 0
 
 
-def test_evenly_growing():
-    """10 messages a second: 50 behind is 5 s; 1,000 is 100 s, half of it from before the first sample, at the mean rate."""
-    kept = sampled([1000, 1100, 1200, 1300, 1400, 1500])
-    assert kept.age(1450) == pytest.approx(5)
-    assert kept.age(1000) == pytest.approx(50)
-    assert kept.age(500) == pytest.approx(100)
-
-
-def test_after_a_pause_the_next_record_is_as_young_as_it_is():
-    """Nothing came for 90 s, then one message: it is at most one interval old, not 100 s."""
-    assert sampled([70] * 10 + [71]).age(70) == pytest.approx(10)
-
-
-def test_a_quiet_log_that_is_behind_is_as_old_as_it_was_seen():
-    """No growth, so no rate: at least since the first sample, and older with every sample."""
-    assert sampled([70] * 5).age(60) == 40
-    assert sampled([70] * 6).age(60) == 50
-
-
-def test_a_log_made_anew_is_another():
-    """A topic deleted and created again, or truncated: its old ends say nothing of the new ones."""
-    kept = sampled([5000, 5100, 3, 13])
-    assert len(kept) == 2
-    assert kept.age(8) == pytest.approx(5)
+@pytest.mark.parametrize(
+    ("ends", "committed", "age"),
+    [
+        (range(1000, 1600, 100), 1450, 5),
+        (range(1000, 1600, 100), 500, 100),  # half of it from before the first sample, at the mean rate
+        ([70] * 10 + [71], 70, 10),  # after a pause the next record is at most one interval old, not 100 s
+        ([70] * 5, 60, 40),  # no growth, so no rate: at least since the first sample
+        ([70] * 6, 60, 50),
+        ([5000, 5100, 3, 13], 8, 5),  # a log made anew, or truncated: the old ends say nothing of the new ones
+    ],
+)
+def test_the_age_where_it_was_not_seen_whole(ends, committed, age):
+    """Beyond what was seen the mean rate counts; a log that stands still grows older."""
+    assert sampled(ends).age(committed) == pytest.approx(age)
 
 
 def test_kept_ends_are_bounded():
-    """One sample before the horizon is the one the line into it starts from."""
+    """One sample before the horizon is the one the line into it starts from; of a log made anew there are its own."""
     assert len(sampled(range(1000))) == 31
+    assert len(sampled([5000, 5100, 3, 13])) == 2

@@ -24,20 +24,13 @@ def test_ports_and_variables_are_the_programs(monkeypatch):
     for variable in container["env"]:
         monkeypatch.setenv(variable["name"], f"of {variable['name']}")
     options = flags().parse_args([])
-    assert (options.pod_ip, options.tls_cert, options.tls_key) == ("of POD_IP", "of TLS_CERT", "of TLS_KEY")
-    assert options.tls_client_ca == "of TLS_CLIENT_CA"
-    assert (options.kafka_settings, options.clusters) == ("of KAFKA_SETTINGS", "of CLUSTERS")
-    assert {port["name"]: port["containerPort"] for port in container["ports"]} == {
-        "grpc": options.grpc_port,
-        "metrics": options.metrics_port,
-    }
-    assert {port["name"]: port["port"] for port in OBJECTS["Service"]["spec"]["ports"]} == {"grpc": 6000, "metrics": 9090}
-
-
-def test_the_service_names_pods_and_not_one_address():
-    """One address would be one pod for as long as KEDA's connection lasts."""
+    for name in ("pod_ip", "tls_cert", "tls_key", "tls_client_ca", "kafka_settings", "clusters"):
+        assert getattr(options, name) == f"of {name.upper()}"
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"grpc": options.grpc_port, "metrics": options.metrics_port}
     service = OBJECTS["Service"]
-    assert service["spec"]["clusterIP"] == "None"
+    assert {port["name"]: port["port"] for port in service["spec"]["ports"]} == {"grpc": 6000, "metrics": 9090}
+    assert service["spec"]["clusterIP"] == "None", "one address would be one pod for as long as KEDA's connection lasts"
     assert service["spec"]["selector"] == OBJECTS["Deployment"]["spec"]["template"]["metadata"]["labels"]
 
 

@@ -2,14 +2,13 @@
 
 import gc
 import weakref
+from unittest.mock import Mock
 
 import pytest
 
 from lab.errors import InputError
-from lab.inputs.triggers.common import ScalerError
 from lab.programs.lagscaler.__main__ import settle
 from lab.programs.lagscaler.registry import Full
-from lab.programs.lagscaler.sampler import Sampler
 from lab.wait import until
 from tests.unit.programs.lagscaler.fakes import Scaled
 
@@ -47,7 +46,7 @@ def test_the_thread_reads_a_new_trigger_at_once_and_ends_with_the_last():
     started = []
 
     def start(servers):
-        started.append(Sampler(servers, scaled.registry, lambda _: scaled.kafka, lambda *_: None, scaled.clock.wall))
+        started.append(scaled.sampling())
         started[-1].start()
         return started[-1]
 
@@ -71,10 +70,8 @@ def test_the_thread_reads_a_new_trigger_at_once_and_ends_with_the_last():
 
 def test_a_first_reading_is_told_and_a_failed_one_too():
     """How many triggers a reading was for, failed for, and read for the first time."""
-    scaled, told = Scaled(), []
-    scaled.sampler = Sampler(
-        "b:9092", scaled.registry, lambda _: scaled.kafka, lambda *given: told.append(given[1:]), scaled.clock.wall
-    )
+    told: list = []
+    scaled = Scaled(sampled=lambda *given: told.append(given[1:]))
     scaled.kafka.lags(300, 200)
     scaled.state()
     scaled.after(10)
@@ -82,6 +79,18 @@ def test_a_first_reading_is_told_and_a_failed_one_too():
     scaled.after(10)
     scaled.after(10)
     assert told == [(1, 0, 1), (2, 1, 1), (2, 1, 0)]
+
+
+def test_a_thread_that_died_is_replaced():
+    """With the next trigger of its cluster; until then the process is not healthy."""
+    scaled, started = Scaled(), []
+    scaled.registry.sampled_by(lambda _: started.append(Mock(is_alive=lambda alive=bool(started): alive)) or started[-1])
+    scaled.state()
+    assert not scaled.registry.healthy()
+    scaled.state("second")
+    assert scaled.registry.healthy()
+    scaled.state("third")
+    assert [sampler.wake.call_count for sampler in started] == [0, 1]
 
 
 def test_what_is_forgotten_is_freed_without_the_collector():
@@ -108,8 +117,7 @@ def test_a_trigger_that_is_edited_keeps_what_was_seen(lagging):
     edited = scaled.state(lagThreshold="50")
     assert edited is not state
     assert scaled.metric(edited) == 500
-    with pytest.raises(ScalerError, match="no sample yet"):
-        scaled.state(topic="payments").read(scaled.clock())
+    assert "no sample yet" in scaled.unknown(scaled.state(topic="payments"))
 
 
 def test_what_keda_no_longer_asks_for_is_forgotten(lagging):
@@ -127,26 +135,20 @@ def test_what_keda_no_longer_asks_for_is_forgotten(lagging):
     assert scaled.registry.all() == []
 
 
-def test_the_number_of_triggers_is_bounded():
-    """One more is refused, and those that are there are served."""
-    scaled = Scaled(limit=2)
-    kept = scaled.state("a"), scaled.state("b")
+def test_what_a_trigger_may_name_is_bounded():
+    """So many triggers, of these clusters in any order of their addresses; the value of a variable is checked as a name."""
+    scaled = Scaled(limit=2, clusters={"b:9092", "b1:9092,b2:9092"})
+    kept = scaled.state("a"), scaled.state("b", bootstrapServers="b2:9092, b1:9092")
     with pytest.raises(Full, match="2 triggers are served already"):
         scaled.state("c")
-    assert (scaled.state("a"), scaled.state("b")) == kept
-    with pytest.raises(InputError, match=r"ScaledObject shop/a: metadata.lagThreshold: '-1'"):
-        scaled.state("a", lagThreshold="-1")
-
-
-def test_a_variables_value_is_checked_as_a_name():
-    """KEDA sends the value, whatever the target's container has there."""
-    with pytest.raises(InputError, match=r"metadata.topicFromEnv: 'a\\x00b' is not allowed; allowed: a topic's name"):
-        Scaled().state(topic="", topicFromEnv="a\0b")
-
-
-def test_only_the_clusters_of_this_process_may_be_named():
-    """In any order of their addresses; another is refused by name."""
-    scaled = Scaled(clusters={"b1:9092,b2:9092"})
-    assert scaled.state(bootstrapServers="b2:9092, b1:9092")
-    with pytest.raises(InputError, match=r"metadata.bootstrapServers: 'evil:9092' is not allowed; allowed: of --clusters: b1"):
-        scaled.state(bootstrapServers="evil:9092")
+    assert (scaled.state("a"), scaled.state("b", bootstrapServers="b2:9092, b1:9092")) == kept
+    for change, line in (
+        ({"lagThreshold": "-1"}, r"ScaledObject shop/a: metadata.lagThreshold: '-1'"),
+        (
+            {"bootstrapServers": "evil:9092"},
+            "metadata.bootstrapServers: 'evil:9092' is not allowed; allowed: of --clusters: b1",
+        ),
+        ({"topic": "", "topicFromEnv": "a\0b"}, r"metadata.topicFromEnv: 'a\\x00b' is not allowed; allowed: a topic's name"),
+    ):
+        with pytest.raises(InputError, match=line):
+            scaled.state("a", **change)

@@ -1,11 +1,11 @@
 """The gRPC service as KEDA's client uses it: all five methods, both number fields, and the status of what can't be answered."""
 
 import asyncio
-import itertools
 import queue
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -48,9 +48,9 @@ class Served(Scaled):
         await self._stop.wait()
         await server.stop(0)
 
-    def after(self, seconds):
+    def after(self, seconds, times=1):
         """Let time pass, take what is due, and tell the service."""
-        taken = super().after(seconds)
+        taken = super().after(seconds, times)
         self._scaler.sampled()
         return taken
 
@@ -62,12 +62,11 @@ class Served(Scaled):
 
 @pytest.fixture
 def served():
-    """A service whose trigger lags by 500, which has lasted, and a client of it."""
-    service = Served()
+    """A service of two triggers at most, of which one lags by 500, which has lasted; and a client of it."""
+    service = Served(limit=2)
     service.kafka.lags(300, 200)
     service.state()
-    for _ in range(5):
-        service.after(10)
+    service.after(10, 5)
     with Client(service.address) as client:
         yield service, client
     service.stop()
@@ -78,6 +77,7 @@ def test_the_metric_and_its_target_in_both_number_fields(served):
     service, client = served
     spec = client.spec().metricSpecs[0]
     assert (spec.metricName, spec.targetSize, spec.targetSizeFloat) == ("persistent-lag-orders", 100, 100.0)
+    assert client.stream_spec().metricSpecs[0] == spec  # pushed at once, so that KEDA has it when the scaler is away
     value = client.metrics().metricValues[0]
     assert (value.metricName, value.metricValue, value.metricValueFloat) == ("persistent-lag-orders", 500, 500.0)
     assert client.active().result is True
@@ -88,36 +88,35 @@ def test_the_metric_and_its_target_in_both_number_fields(served):
     assert client.active().result is False
 
 
-def test_bad_metadata_is_an_invalid_argument_that_names_the_field(served):
-    """From every method, so that the ScaledObject is not Ready; nothing is remembered of it."""
+def refused(code, call, *given, **named):
+    """What the call is told that ends with this status."""
+    with pytest.raises(grpc.RpcError) as told:
+        call(*given, **named)
+    assert told.value.code() == code
+    return told.value.details()
+
+
+def test_what_is_wrong_is_an_invalid_argument_that_names_the_field(served):
+    """From every method, so that the ScaledObject is not Ready; nothing is remembered of it. Nor has it another's metric."""
     service, client = served
     for call in (client.spec, client.metrics, client.active, client.stream_active, client.stream_spec):
-        with pytest.raises(grpc.RpcError) as refused:
-            call(METADATA | {"lagThreshold": "many"})
-        assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-        assert refused.value.details().startswith("ScaledObject shop/consumer: metadata.lagThreshold: 'many' is not allowed")
+        said = refused(grpc.StatusCode.INVALID_ARGUMENT, call, METADATA | {"lagThreshold": "many"})
+        assert said.startswith("ScaledObject shop/consumer: metadata.lagThreshold: 'many' is not allowed")
     assert len(service.registry.all()) == 1
-
-
-def test_a_metric_of_another_name_is_refused(served):
-    """It is not this trigger's."""
-    with pytest.raises(grpc.RpcError) as refused:
-        served[1].metrics(name="kafka-orders")
-    assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert "metricName: 'kafka-orders' is not allowed; allowed: persistent-lag-orders" in refused.value.details()
+    said = refused(grpc.StatusCode.INVALID_ARGUMENT, client.metrics, name="kafka-orders")
+    assert "metricName: 'kafka-orders' is not allowed; allowed: persistent-lag-orders" in said
+    assert client.spec(METADATA | {"topic": "payments"}).metricSpecs
+    assert "2 triggers" in refused(grpc.StatusCode.RESOURCE_EXHAUSTED, client.spec, METADATA | {"topic": "refunds"})
+    assert client.spec().metricSpecs
 
 
 def test_what_is_not_known_is_unavailable_and_neither_zero_nor_inactive(served):
     """Of both calls, for as long as it is not known: on an error neither KEDA nor the HPA scales anything in."""
     service, client = served
     service.kafka.answers.clear()
-    for _ in range(4):
-        service.after(10)
+    service.after(10, 4)
     for call in (client.metrics, client.active):
-        with pytest.raises(grpc.RpcError) as failed:
-            call()
-        assert failed.value.code() == grpc.StatusCode.UNAVAILABLE
-        assert "no sample for 40 s" in failed.value.details()
+        assert "no sample for 40 s" in refused(grpc.StatusCode.UNAVAILABLE, call)
     assert client.spec().metricSpecs[0].targetSize == 100
 
 
@@ -126,43 +125,27 @@ def test_a_new_triggers_first_question_waits_for_its_first_reading(served, monke
     service, client = served
     monkeypatch.setattr(program, "FIRST_READING_S", 60.0)  # its 2 s may be over on a busy machine before the reading below
     service.kafka.lags(0, topic="payments")
-    answers: queue.Queue[Any] = queue.Queue()
-    asking = threading.Thread(
-        target=lambda: answers.put(client.metrics(METADATA | {"topic": "payments"}, "persistent-lag-payments"))
-    )
-    asking.start()
-    until(lambda: len(service.registry.all()) == 2, 30, "the question")
-    with pytest.raises(queue.Empty):
-        answers.get(timeout=0.2)
-    service.after(10)
-    assert answers.get(timeout=HANG_S).metricValues[0].metricValue == 0
-    asking.join(HANG_S)
-
-
-def test_a_trigger_past_the_limit_is_told_so():
-    """RESOURCE_EXHAUSTED, and the others are served."""
-    service = Served(limit=1)
-    with Client(service.address) as client:
-        assert client.spec().metricSpecs
-        with pytest.raises(grpc.RpcError) as refused:
-            client.spec(METADATA | {"topic": "payments"})
-        assert refused.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert client.spec().metricSpecs
-    service.stop()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(client.metrics, METADATA | {"topic": "payments"}, "persistent-lag-payments")
+        until(lambda: len(service.registry.all()) == 2, 30, "the question")
+        with pytest.raises(TimeoutError):
+            asked.result(timeout=0.2)
+        service.after(10)
+        assert asked.result(timeout=HANG_S).metricValues[0].metricValue == 0
 
 
 def test_activity_is_pushed_when_it_is_sampled(served):
-    """At once what is known, then each change; an open stream keeps its trigger."""
+    """At once what is known, then each change and nothing else, on which KEDA would act; an open stream keeps its trigger."""
     service, client = served
     stream = client.stream_active(wait=False)
     assert next(stream).result is True
-    service.kafka.lags(0, 0)
-    service.after(10)
-    assert next(stream).result is False
-    service.after(10)
-    service.kafka.lags(7, 0)
-    service.after(10)
-    assert next(stream).result is True
+    for lag in (0, 7, 0):
+        for _ in range(3):
+            service.after(10)
+            client.active()  # the loop has had its turn
+        service.kafka.lags(lag, 0)
+        service.after(10)
+        assert next(stream).result is bool(lag)
     service.after(2000)
     ((_, _, state),) = service.registry.all()
     stream.cancel()
@@ -171,31 +154,13 @@ def test_activity_is_pushed_when_it_is_sampled(served):
     assert service.registry.all() == []
 
 
-def test_activity_that_is_unchanged_is_not_pushed_again(served):
-    """KEDA would act on each."""
-    service, client = served
-    stream, said = client.stream_active(wait=False), []
-    listening = threading.Thread(target=lambda: said.extend(itertools.islice((answer.result for answer in stream), 2)))
-    listening.start()
-    until(lambda: service.state().streams, HANG_S, "the stream")
-    for _ in range(3):
-        service.after(10)
-        client.active()  # the loop has had its turn
-    service.kafka.lags(0, 0)
-    service.after(10)
-    listening.join(HANG_S)
-    assert said == [True, False]
-    stream.cancel()
-
-
 def test_activity_is_not_pushed_while_it_is_not_known(served):
     """A stream opened in an outage is not told what was true before it; it is told as soon as Kafka answers."""
     service, client = served
     service.kafka.lags(0, 0)
     service.after(10)
     service.kafka.down = error(KafkaError._TRANSPORT)
-    for _ in range(4):
-        service.after(10)
+    service.after(10, 4)
     stream = client.stream_active(wait=False)
     until(lambda: service.state().streams, HANG_S, "the stream")
     with pytest.raises(grpc.RpcError):
@@ -204,13 +169,6 @@ def test_activity_is_not_pushed_while_it_is_not_known(served):
     service.kafka.lags(7, 0)
     service.after(10)
     assert next(stream).result is True
-    stream.cancel()
-
-
-def test_the_spec_is_pushed_at_once(served):
-    """KEDA keeps what was streamed, and knows the metric's name when the scaler can't be reached (docs/lagscaler.md)."""
-    stream = served[1].stream_spec(wait=False)
-    assert next(stream).metricSpecs[0].metricName == "persistent-lag-orders"
     stream.cancel()
 
 
@@ -232,15 +190,12 @@ def test_what_it_did_and_what_it_hands_over_are_metrics(served):
     assert "lagscaler_triggers 2.0" in text
 
 
-def test_the_service_is_the_protos_whole_one():
+def test_the_service_is_the_protos_whole_one(served):
     """Every method of it, streams as streams."""
-    described = pb.DESCRIPTOR.services_by_name["ExternalScaler"]
-    service = Served()
-    handler = service._scaler.handler()
-    for method in described.methods:
-        details = type("Details", (), {"method": f"/{NAME}/{method.name}", "invocation_metadata": ()})
+    handler = served[0]._scaler.handler()
+    for method in pb.DESCRIPTOR.services_by_name["ExternalScaler"].methods:
+        details = SimpleNamespace(method=f"/{NAME}/{method.name}", invocation_metadata=())
         assert handler.service(details).response_streaming == method.server_streaming
-    service.stop()
 
 
 FOLDER = Path(lagscaler.__file__).parent

@@ -35,30 +35,41 @@ def test_the_seeds_quick_start_as_written_is_refused():
 
 
 @pytest.mark.parametrize(
-    "tuning",
+    ("tuning", "told"),
     [
-        {"lagThreshold": "200", "sustainSeconds": "60", "scaleUpStabilization": "30"},
-        {"lagThreshold": "1000", "sustainSeconds": "300", "scaleUpStabilization": "120"},
-        {"lagThreshold": "2000", "sustainSeconds": "180", "scaleDownStabilization": "600"},
+        ({"lagThreshold": "200", "sustainSeconds": "60", "scaleUpStabilization": "30"}, (200, 60, 30, 0)),
+        # 300 s of persistence fit 30 samples 10 s apart: they are 30 intervals, of 31 samples.
+        ({"lagThreshold": "1000", "sustainSeconds": "300", "scaleUpStabilization": "120"}, (1000, 300, 120, 0)),
+        ({"lagThreshold": "2000", "sustainSeconds": "180", "scaleDownStabilization": "600"}, (2000, 180, 0, 600)),
+        # An hour is as many samples as are kept for it, from an interval of a second on.
+        (
+            {"scaleUpStabilization": "3600", "scaleDownStabilization": "3600", "samplingInterval": "1", "sustainSeconds": "30"},
+            (500, 30, 3600, 3600),
+        ),
     ],
 )
-def test_the_seeds_three_tunings_are_valid(tuning):
-    """300 s of persistence fit 30 samples 10 s apart: they are 30 intervals, of 31 samples."""
-    assert parse(GIVEN | tuning, "x").rule.target == float(tuning["lagThreshold"])
+def test_the_seeds_three_tunings_are_valid_and_a_stabilization_of_an_hour(tuning, told):
+    """Target, sustain and both stabilizations."""
+    rule = parse(GIVEN | tuning, "x").rule
+    assert (rule.target, rule.sustain_s, rule.up_s, rule.down_s) == told
+
+
+def but(*fields, **changes):
+    """The metadata without ``fields``, with ``changes``."""
+    return {key: value for key, value in GIVEN.items() if key not in fields} | changes
 
 
 def test_a_variable_arrives_resolved_under_its_fields_name():
     """KEDA sends topicFromEnv with the variable's value; the literal wins where both are there, as in the kafka trigger."""
-    given = {key: value for key, value in GIVEN.items() if key not in ("topic", "bootstrapServers")}
-    from_env = given | {"topicFromEnv": "payments", "bootstrapServersFromEnv": "b:9092"}
-    assert parse(from_env, "x").source.topic == "payments"
-    assert parse(from_env, "x").source.servers == "b:9092"
+    from_env = but("topic", "bootstrapServers", topicFromEnv="payments", bootstrapServersFromEnv="b:9092")
+    source = parse(from_env, "x").source
+    assert (source.topic, source.servers) == ("payments", "b:9092")
     assert parse(from_env | {"topic": "orders"}, "x").source.topic == "orders"
 
 
 def test_names_are_checked_where_they_are_names():
     """A manifest has a variable's name there, KEDA sends its value."""
-    given = {key: value for key, value in GIVEN.items() if key != "bootstrapServers"} | {"bootstrapServersFromEnv": "SERVERS"}
+    given = but("bootstrapServers", bootstrapServersFromEnv="SERVERS")
     assert parse(given, "x").source.servers == "SERVERS"
     with pytest.raises(InputError, match=r"metadata.bootstrapServersFromEnv: 'SERVERS' is not allowed; allowed: HOST:PORT"):
         parse(given, "x", resolved=True)
@@ -68,16 +79,9 @@ def test_names_are_checked_where_they_are_names():
         assert parse(GIVEN | {"topic": topic}, "x").source.topic == topic
 
 
-def test_a_stabilization_of_an_hour_is_possible_from_a_second_on():
-    """It is as many samples as are kept for it."""
-    hour = {"scaleUpStabilization": "3600", "scaleDownStabilization": "3600", "samplingInterval": "1", "sustainSeconds": "30"}
-    assert parse(GIVEN | hour, "x").rule.up_s == parse(GIVEN | hour, "x").rule.down_s == 3600
-
-
 def test_a_threshold_in_seconds():
     """The age of the oldest uncommitted record instead of a number of messages."""
-    given = {key: value for key, value in GIVEN.items() if key != "lagThreshold"}
-    settings = parse(given | {"lagSeconds": "2.5", "activationLagSeconds": "0.5", "offsetResetPolicy": "earliest"}, "x")
+    settings = parse(but("lagThreshold", lagSeconds="2.5", activationLagSeconds="0.5", offsetResetPolicy="earliest"), "x")
     assert (settings.rule.target, settings.rule.activation, settings.rule.ages) == (2.5, 0.5, True)
     assert settings.metric == "persistent-lag-seconds-orders-v1"
     assert settings.source.ages
@@ -92,63 +96,46 @@ def test_words_shared_with_the_kafka_trigger_mean_the_same():
     assert (settings.rule.allow_idle, settings.rule.activation) == (True, 7)
 
 
+AGES = {"lagThreshold": None, "lagSeconds": "5"}
+FAST = {"samplingInterval": "0.1", "sustainSeconds": "3"}
+
+
 @pytest.mark.parametrize(
-    ("change", "line"),
+    ("change", "shown", "allowed"),
     [
-        (
-            {"topic": None},
-            "metadata.topic: None is not allowed; allowed: a value, here or by topicFromEnv from a variable that",
-        ),
-        ({"bootstrapServers": " "}, "metadata.bootstrapServers: '' is not allowed"),
-        ({"lagThreshold": "0"}, "metadata.lagThreshold: '0' is not allowed; allowed: a whole number from 1"),
-        ({"lagThreshold": None}, "metadata.lagThreshold: None is not allowed; allowed: either lagThreshold (messages) or"),
-        ({"lagSeconds": "5"}, "metadata.lagThreshold: '500' is not allowed; allowed: either lagThreshold (messages) or"),
-        ({"lagThreshold": None, "lagSeconds": "0.05"}, "metadata.lagSeconds: '0.05' is not allowed; allowed: a number from 0"),
-        ({"activationLagSeconds": "5"}, "metadata.activationLagSeconds: '5' is not allowed; allowed: nothing beside lagThresh"),
-        ({"sustainSeconds": None}, "metadata.sustainSeconds: None is not allowed; allowed: a whole number from 0 to 3600"),
-        (
-            {"sustainSeconds": "301"},
-            "metadata.sustainSeconds: '301' is not allowed; allowed: at most samplingInterval * windowSi",
-        ),
-        ({"samplingInterval": "0"}, "metadata.samplingInterval: '0' is not allowed; allowed: a number from 0.1 to 300"),
-        ({"windowSize": "721"}, "metadata.windowSize: '721' is not allowed; allowed: a whole number from 1 to 720"),
-        (
-            {"scaleDownStabilization": "1h"},
-            "metadata.scaleDownStabilization: '1h' is not allowed; allowed: a whole number from",
-        ),
-        (
-            {"scaleUpStabilization": "3601"},
-            "metadata.scaleUpStabilization: '3601' is not allowed; allowed: a whole number from",
-        ),
-        (
-            {"scaleUpStabilization": "361", "samplingInterval": "0.1", "sustainSeconds": "3"},
-            "metadata.scaleUpStabilization: '361' is not allowed; allowed: at most 3600 times samplingInterval, 360",
-        ),
-        (
-            {"scaleDownStabilization": "361", "samplingInterval": "0.1", "sustainSeconds": "3"},
-            "metadata.scaleDownStabilization: '361' is not allowed; allowed: at most 3600 times samplingInterval, 360",
-        ),
-        (
-            {"lagThreshold": None, "lagSeconds": "5", "activationLagSeconds": "-1"},
-            "metadata.activationLagSeconds: '-1' is not allowed; allowed: a number from 0",
-        ),
-        ({"topic": "a\0b"}, "metadata.topic: 'a\\x00b' is not allowed; allowed: a topic's name: up to 249 of"),
-        ({"topic": "x" * 250}, f"metadata.topic: '{'x' * 250}' is not allowed; allowed: a topic's name"),
-        ({"topic": ".."}, "metadata.topic: '..' is not allowed; allowed: a topic's name"),
-        ({"consumerGroup": "a\0b"}, "metadata.consumerGroup: 'a\\x00b' is not allowed; allowed: 255 printable characters"),
-        ({"consumerGroup": "x" * 256}, f"metadata.consumerGroup: '{'x' * 256}' is not allowed; allowed: 255 printable"),
-        ({"bootstrapServers": "b:9092,,"}, "metadata.bootstrapServers: 'b:9092,,' is not allowed; allowed: HOST:PORT, with a"),
-        ({"bootstrapServers": "nonsense://x"}, "metadata.bootstrapServers: 'nonsense://x' is not allowed; allowed: HOST:PORT"),
-        ({"bootstrapServers": "b:65536"}, "metadata.bootstrapServers: 'b:65536' is not allowed; allowed: HOST:PORT"),
-        ({"bootstrapServers": "b"}, "metadata.bootstrapServers: 'b' is not allowed; allowed: HOST:PORT"),
-        ({"partitionLimitation": "3-1"}, "metadata.partitionLimitation: '3-1' is not allowed"),
-        ({"offsetResetPolicy": "none"}, "metadata.offsetResetPolicy: 'none' is not allowed; allowed: latest or earliest"),
-        ({"lagTreshold": "5"}, "metadata.lagTreshold: '5' is not allowed; allowed: one of the fields activationLagSeconds"),
+        ({"topic": None}, "topic: None", "a value, here or by topicFromEnv from a variable that"),
+        ({"topic": "a\0b"}, "topic: 'a\\x00b'", "a topic's name: up to 249 of"),
+        ({"topic": "x" * 250}, f"topic: '{'x' * 250}'", "a topic's name"),
+        ({"topic": ".."}, "topic: '..'", "a topic's name"),
+        ({"consumerGroup": "a\0b"}, "consumerGroup: 'a\\x00b'", "255 printable characters"),
+        ({"consumerGroup": "x" * 256}, f"consumerGroup: '{'x' * 256}'", "255 printable"),
+        ({"bootstrapServers": " "}, "bootstrapServers: ''", ""),
+        ({"bootstrapServers": "b:9092,,"}, "bootstrapServers: 'b:9092,,'", "HOST:PORT, with a"),
+        ({"bootstrapServers": "nonsense://x"}, "bootstrapServers: 'nonsense://x'", "HOST:PORT"),
+        ({"bootstrapServers": "b:65536"}, "bootstrapServers: 'b:65536'", "HOST:PORT"),
+        ({"bootstrapServers": "b"}, "bootstrapServers: 'b'", "HOST:PORT"),
+        ({"lagThreshold": "0"}, "lagThreshold: '0'", "a whole number from 1"),
+        ({"lagThreshold": None}, "lagThreshold: None", "either lagThreshold (messages) or"),
+        ({"lagSeconds": "5"}, "lagThreshold: '500'", "either lagThreshold (messages) or"),
+        (AGES | {"lagSeconds": "0.05"}, "lagSeconds: '0.05'", "a number from 0"),
+        (AGES | {"activationLagSeconds": "-1"}, "activationLagSeconds: '-1'", "a number from 0"),
+        ({"activationLagSeconds": "5"}, "activationLagSeconds: '5'", "nothing beside lagThresh"),
+        ({"sustainSeconds": None}, "sustainSeconds: None", "a whole number from 0 to 3600"),
+        ({"sustainSeconds": "301"}, "sustainSeconds: '301'", "at most samplingInterval * windowSi"),
+        ({"samplingInterval": "0"}, "samplingInterval: '0'", "a number from 0.1 to 300"),
+        ({"windowSize": "721"}, "windowSize: '721'", "a whole number from 1 to 720"),
+        ({"scaleDownStabilization": "1h"}, "scaleDownStabilization: '1h'", "a whole number from"),
+        ({"scaleUpStabilization": "3601"}, "scaleUpStabilization: '3601'", "a whole number from"),
+        (FAST | {"scaleUpStabilization": "361"}, "scaleUpStabilization: '361'", "at most 3600 times samplingInterval, 360"),
+        (FAST | {"scaleDownStabilization": "361"}, "scaleDownStabilization: '361'", "at most 3600 times samplingInterval, 360"),
+        ({"partitionLimitation": "3-1"}, "partitionLimitation: '3-1'", ""),
+        ({"offsetResetPolicy": "none"}, "offsetResetPolicy: 'none'", "latest or earliest"),
+        ({"lagTreshold": "5"}, "lagTreshold: '5'", "one of the fields activationLagSeconds"),
     ],
 )
-def test_what_is_refused_is_refused_by_name(change, line):
+def test_what_is_refused_is_refused_by_name(change, shown, allowed):
     """One line: the ScaledObject, the field, its value, what is allowed."""
     given = {key: value for key, value in (GIVEN | change).items() if value is not None}
     with pytest.raises(InputError) as refused:
         parse(given, "ScaledObject shop/consumer")
-    assert str(refused.value).startswith(f"ScaledObject shop/consumer: {line}")
+    assert str(refused.value).startswith(f"ScaledObject shop/consumer: metadata.{shown} is not allowed; allowed: {allowed}")

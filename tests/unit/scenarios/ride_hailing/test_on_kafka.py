@@ -25,7 +25,7 @@ from lab.wait import until
 from tests.scenarios.ride_hailing.programs import message, traffic
 from tests.scenarios.ride_hailing.programs.addresses import LISTENING, Follower
 from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, WEIGHTS, City
-from tests.unit.programs.test_programs_on_kafka import read_all
+from tests.unit.programs.consumer.messages import read_all
 
 pytestmark = pytest.mark.services
 PROGRAMS = "tests.scenarios.ride_hailing.programs"
@@ -38,7 +38,7 @@ PROFILE = {"kind": "steps", "duration": 12, "steps": STEPS}
 
 def values(bootstrap, topic, partitions=4):
     """The values of every message of the topic."""
-    return [value for *_, value in read_all(bootstrap, topic, partitions)]
+    return [one.value() for one in read_all(bootstrap, topic, range(partitions))]
 
 
 def lingering(module):
