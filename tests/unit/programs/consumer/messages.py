@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import closing
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from lab.inputs.consumer import Settings, flags, settings
 from lab.kafka import deadletter, event
@@ -27,18 +27,17 @@ def message(partition: int, offset: int, seq: int | None = None, topic: str = "e
 
 def read_all(bootstrap: str, topic: str, partitions: Iterable[int] = (0,), **login: str) -> list[Message]:
     """Every message that these partitions of the topic hold now, each partition in its order."""
-    found, waiting = [], set(partitions)
-    own = {"bootstrap.servers": bootstrap, "group.id": "test", "enable.partition.eof": True, "log_level": 2}
+    own = {"bootstrap.servers": bootstrap, "group.id": "test", "log_level": 2}
     with closing(Consumer({**own, **login})) as consumer:
-        consumer.assign([TopicPartition(topic, number, 0) for number in waiting])
-        while waiting:
+        parts = [TopicPartition(topic, number, 0) for number in partitions]
+        ends = {part.partition: consumer.get_watermark_offsets(part, ANSWER_S)[1] for part in parts}
+        consumer.assign(parts)
+        found: list[Message] = []
+        while len(found) < sum(ends.values()):
             one = consumer.poll(ANSWER_S)
-            assert one is not None, f"{topic} did not end within {ANSWER_S} s"
-            if one.error() is None:
-                found.append(one)
-            else:
-                assert one.error().code() == KafkaError._PARTITION_EOF, one.error()
-                waiting.discard(one.partition())
+            assert one is not None, f"{topic} did not give all within {ANSWER_S} s"
+            assert one.error() is None, one.error()
+            found += [one] if one.offset() < ends[one.partition()] else []
     return found
 
 
