@@ -38,7 +38,8 @@ def drain(record: Record) -> Drain:
     """
     spike, end, lag = record.zero, record.relief, record.lag
     done = end + drain_time(record).number
-    top = lag.loc[lag[lag["t"] >= spike]["lag"].idxmax()]
+    since = lag[lag["t"] >= spike]
+    top = since.iloc[int(since["lag"].argmax())]
     begin, until = _full_parallelism(record, end, done)
     rise = largest_rise(lag[lag["t"].between(begin, until)]["lag"])
     return Drain(
