@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -32,8 +33,8 @@ JAVA_NEEDED = 17
 SPARK_MODULE = "jdk.incubator.vector"
 # kafka_2.13 alone carries kafka.Kafka and kafka.tools.StorageTool. Kafka still speaks SLF4J 1, so not log4j-slf4j2-impl.
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4")
-# 4.0.1 and later need spark-token-provider, which some mirrors of Maven Central lack; 4.0.0 works with every PySpark 4.0.
-SPARK_KAFKA = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",)
+# Of PySpark's minor version; some mirrors of Maven Central lack its later patches, and 4.2.0 works with every PySpark 4.2.
+SPARK_KAFKA = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",)
 SPARK_SHIPS = (
     "hadoop-client-api", "hadoop-client-runtime", "jsr305", "lz4-java", "scala-library", "scala-parallel-collections_2.13",
     "slf4j-api", "snappy-java", "spark-tags_2.13",
@@ -62,7 +63,13 @@ def folder(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) -
 
 
 def spark_kafka() -> list[Path]:
-    """The jars of Spark's Kafka connector that PySpark does not ship itself."""
+    """The jars of Spark's Kafka connector that PySpark does not ship itself. Raises :class:`LabFault` like :func:`resolve`.
+
+    And when the PySpark here is of another minor version: a checkout was updated, and its environment was not.
+    """
+    have, wanted = metadata.version("pyspark"), SPARK_KAFKA[0].rpartition(":")[2]
+    if have.split(".")[:2] != wanted.split(".")[:2]:
+        raise LabFault(f"PySpark {have} is installed, and Spark's Kafka connector is {wanted}: install the project again")
     return resolve("spark-kafka", SPARK_KAFKA, SPARK_SHIPS)
 
 

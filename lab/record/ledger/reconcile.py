@@ -32,6 +32,7 @@ small trial's CPU.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,10 @@ def folded(spark: SparkSession, events: Sequence[Path], said: pd.DataFrame) -> F
     names = spark.createDataFrame([(str(file.absolute()),) for file in events], "file string")
     few = names.repartition(max(1, min(spark.sparkContext.defaultParallelism, MOST_TASKS, len(events))))
     folding, reading = fold.fold, fold.read  # pickled with what they name: the module would be with all that it holds
-    return fold.merge(few.mapInArrow(lambda names: folding(reading(names), ends), fold.DDL).toArrow())
+    with warnings.catch_warnings():  # of pandas, which PySpark asks for here and is not given
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        found = few.mapInArrow(lambda names: folding(reading(names), ends), fold.DDL)
+    return fold.merge(found.toArrow())
 
 
 def check(events: Folded, said: pd.DataFrame, dead_letters: pd.DataFrame | None = None) -> Reconciliation:

@@ -134,3 +134,10 @@ def test_what_is_left_out_of_the_connector_is_in_pyspark() -> None:
     shipped = {path.name for path in (Path(pyspark.__file__).parent / "jars").glob("*.jar")}
     for artifact in jars.SPARK_SHIPS:
         assert any(name.startswith(f"{artifact}-") for name in shipped), artifact
+
+
+def test_an_environment_that_was_not_updated_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes of another minor version would be missing in the middle of a record."""
+    monkeypatch.setattr("lab.components.jars.metadata.version", lambda _: "4.0.5")
+    with pytest.raises(LabFault, match=r"^PySpark 4\.0\.5 is installed, .* 4\.2\.0: install the project again$"):
+        jars.spark_kafka()

@@ -42,7 +42,7 @@ PARTITIONS = 3
 @given(values=st.lists(VALUE, min_size=1, max_size=100))
 def test_spark_decodes_what_the_producer_encodes(session: SparkSession, values: list[bytes]) -> None:
     """entity_id, seq, ts and the checksum of every value are what lab.kafka.event makes of the same bytes."""
-    records = pd.DataFrame({"partition": 0, "offset": range(len(values)), "value": values})
+    records = [(0, offset, value) for offset, value in enumerate(values)]
     found = decode_events(session.createDataFrame(records, "partition int, offset long, value binary")).collect()
     expected = [(0, offset, *event.decode(value)[:3], event.check(value)) for offset, value in enumerate(values)]
     assert [tuple(row) for row in found] == expected

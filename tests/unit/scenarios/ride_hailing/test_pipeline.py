@@ -57,7 +57,7 @@ def streamed(spark, tmp_path_factory):
 def test_each_event_is_in_the_table_once(spark, streamed):
     """Whether it came again before or after the driver's second start; but for the one later than the watermark."""
     table, *_ = streamed
-    rows = spark().read.parquet(str(table.rows)).toPandas()
+    rows = spark().read.parquet(str(table.rows)).toArrow().to_pandas()
     found = sorted(zip(rows["partition"], rows["offset"], strict=True))
     assert found == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2), (1, 3), (1, 4)]
     one = rows[(rows["partition"] == 0) & (rows["offset"] == 3)].iloc[0]
