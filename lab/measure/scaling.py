@@ -94,7 +94,7 @@ def plateau(record: Record) -> Plateau:
         raise NoData("the group never stood still while lag was above the cap")
     begins_anew = (still["desired"] != still["desired"].shift()) | (still["begin"] > still["over"].shift())
     stands = still.groupby(begins_anew.cumsum()).agg({"begin": "first", "over": "last", "desired": "first"})
-    longest = stands.loc[(stands["over"] - stands["begin"]).idxmax()]
+    longest = stands.iloc[int((stands["over"] - stands["begin"]).argmax())]
     begin, finish = float(longest["begin"]), float(longest["over"])
     before = lag[lag["t"] <= begin]["lag"]
     return Plateau(
