@@ -27,8 +27,7 @@ def message(partition: int, offset: int, seq: int | None = None, topic: str = "e
 
 def read_all(bootstrap: str, topic: str, partitions: Iterable[int] = (0,), **login: str) -> list[Message]:
     """Every message that these partitions of the topic hold now, each partition in its order."""
-    own = {"bootstrap.servers": bootstrap, "group.id": "test", "log_level": 2}
-    with closing(Consumer({**own, **login})) as consumer:
+    with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": "test", "log_level": 2, **login})) as consumer:
         parts = [TopicPartition(topic, number, 0) for number in partitions]
         ends = {part.partition: consumer.get_watermark_offsets(part, ANSWER_S)[1] for part in parts}
         consumer.assign(parts)

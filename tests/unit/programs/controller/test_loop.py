@@ -76,12 +76,15 @@ def test_a_sync_patches_what_was_decided_and_tells_it():
     ((event, fields),) = world.told
     assert (event, fields["lag"], fields["replicas"], fields["desired"]) == ("sync", 108_000, 4, 12)
     assert "ScaleUpLimit: 24 -> 12" in fields["reasons"]
-    assert (world.shown("controller_lag"), world.shown("controller_desired_replicas")) == (108_000, 12)
-    assert world.shown("controller_syncs_total", outcome="scaled") == 1
+    shown = [world.shown("controller_lag"), world.shown("controller_desired_replicas")]
+    assert [*shown, world.shown("controller_syncs_total", outcome="scaled")] == [108_000, 12, 1]
     world.behind = 12 * 4500
     world.loop.sync(15.0)
     assert (world.patches, world.told[1][1]["desired"]) == ([12], 12), "no write without a change"
     assert world.shown("controller_syncs_total", outcome="kept") == 1
+    world.broken = KAFKA_DOWN
+    world.loop.sync(30.0)
+    assert not world.loop.ready()
 
 
 @pytest.mark.parametrize(("broken", "said"), [(KAFKA_DOWN, "broker down"), (NO_SCALE, "403"), (NO_PATCH, "no answer")])
