@@ -5,7 +5,7 @@ replicas do not flap, stay within the policy's bounds and the partitions, and co
 
 Method. One trial, from the floor until the lag is gone and the replicas are back at the floor. The lab's own: profile ``spike``
 on ``lag-4500``, pods that take 30 s to start, at standard, which is faithful for reaction and peak lag. Yours: what
-``--scaledobject``, ``--traffic-profile`` and ``--workload`` name. The reaction counts from the first phase that is not
+``--scaledobject``, ``--traffic-profile`` and ``--workload`` name. The reaction counts from the first phase after
 ``baseline``; the drain from the last, which is ``drain`` or ``lull``. A profile without them shows neither.
 
 Asserted. The hypothesis, whatever the traffic; of the lab's own each line of text 1, section 5.
