@@ -9,7 +9,7 @@ from lab.inputs import scale as scales
 from lab.inputs.scale import Scale
 from lab.number_format import duration
 
-CLUSTER_S = 30.0  # a cluster's start and end
+CLUSTER_S = 15.0  # a cluster's start and end
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def claim_blindness(claim, cpu):
 
 
 @pytest.mark.spike
-@pytest.mark.duration(100)
+@pytest.mark.duration(95)
 @allure.story("CPU is blind to a backlog that lag answers")
 def test_cpu_is_blind_and_lag_is_not(signals, evidence):
     """The HPA on CPU lets lag grow without asking for a pod; the lag trigger leaves half of that backlog at most."""

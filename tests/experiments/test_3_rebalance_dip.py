@@ -91,7 +91,7 @@ def draw(evidence, records, found):
 
 
 @pytest.mark.spike
-@pytest.mark.duration(140)
+@pytest.mark.duration(75)
 @allure.story("A step on cooperative-sticky beside one on range")
 def test_a_cooperative_step_beside_one_on_range(stepped, evidence):
     """The woken client holds the objective at every step; what range costs stands beside it."""

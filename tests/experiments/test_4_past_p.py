@@ -40,7 +40,7 @@ def claim_idleness(claim, surplus):
 
 
 @pytest.mark.spike
-@pytest.mark.duration(55)
+@pytest.mark.duration(40)
 @allure.story("With 2P replicas P are idle")
 def test_half_of_2p_replicas_are_idle(trials, evidence):
     """P + 1 .. 2P own nothing and process nothing; they cost rebalances."""

@@ -45,7 +45,7 @@ def tolerant_at(lag_threshold):
 
 
 @pytest.mark.spike
-@pytest.mark.duration(110)
+@pytest.mark.duration(90)
 @pytest.mark.parametrize("profile", ["bursty"])
 @allure.story("A short scale-down window flaps, a long one more rarely")
 def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):

@@ -59,7 +59,7 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
 
 
 @pytest.mark.spike
-@pytest.mark.duration(85)
+@pytest.mark.duration(65)
 @allure.story("Without drain work is repeated, and with auto-commit it is lost")
 def test_without_drain_work_is_repeated_or_lost(trials, evidence):
     """Taken pods that die where they stand: what they had in hand is processed again, or never, and the ledger names it."""

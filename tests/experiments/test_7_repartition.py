@@ -54,7 +54,7 @@ def report_forced(evidence, found):
 
 
 @pytest.mark.spike
-@pytest.mark.duration(60)
+@pytest.mark.duration(40)
 @allure.story("24 partitions become 48: none is passed over, and the ceiling rises")
 def test_the_ceiling_rises_with_the_partitions(grown, evidence):
     """A refresh of a second finds all of them while the trial lasts, and KEDA asks for more pods than there were partitions."""

@@ -70,7 +70,7 @@ def claim_the_ends(claim, low, high):
 
 
 @pytest.mark.spike
-@pytest.mark.duration(145)
+@pytest.mark.duration(85)
 @allure.story("A low lagThreshold scales on noise, a high one is late")
 def test_three_lag_thresholds(trials, evidence):
     """The computed value between a thirtieth and ten times of it: no pod on noise, and half of the lateness at most."""

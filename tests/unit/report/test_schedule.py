@@ -11,7 +11,7 @@ def test_the_plan_is_printed_with_its_time():
     """Tests of two scales need a cluster each; a test of unknown length is said to be one."""
     first, *rows = Schedule(TESTS, QUICK, 1).lines
     assert Schedule(TESTS, QUICK, 1).seconds == 390 + 2 * CLUSTER_S
-    assert first == "plan: 3 tests, about 7 min 30 s, and 1 of which nobody has said how long they take"
+    assert first == "plan: 3 tests, about 7 min 00 s, and 1 of which nobody has said how long they take"
     assert [row.strip() for row in rows] == ["1 min 30 s  1: CPU", "5 min 00 s  the centre"]
     assert Schedule(TESTS[2:], QUICK, 1).lines == ["plan: 1 test; nobody has said how long they take"]
 
@@ -24,6 +24,6 @@ def test_repeats_and_scales_take_their_time():
 def test_what_is_left_follows_from_what_was_slow():
     """A session that is twice as slow as planned stays so; a faster one is not believed."""
     schedule = Schedule(TESTS, QUICK, 1)
-    assert schedule.progress({"a"}, 2 * (90 + CLUSTER_S)) == "1 of 3 tests have ended after 4 min 00 s; about 10 min 00 s to go"
+    assert schedule.progress({"a"}, 2 * (90 + CLUSTER_S)) == "1 of 3 tests have ended after 3 min 30 s; about 10 min 00 s to go"
     assert schedule.progress({"a"}, 10).endswith("about 5 min 00 s to go")
     assert schedule.progress({"a", "b", "c"}, 500) == "3 of 3 tests have ended after 8 min 20 s"
