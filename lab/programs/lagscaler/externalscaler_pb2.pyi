@@ -27,7 +27,7 @@ class IsActiveResponse(_message.Message):
     __slots__ = ("result",)
     RESULT_FIELD_NUMBER: _ClassVar[int]
     result: bool
-    def __init__(self, result: _Optional[bool] = ...) -> None: ...
+    def __init__(self, result: bool = ...) -> None: ...
 
 class GetMetricSpecResponse(_message.Message):
     __slots__ = ("metricSpecs",)
