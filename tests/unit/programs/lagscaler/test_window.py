@@ -1,5 +1,6 @@
 """The window: what lasts, by partition, against an oracle that looks at every second."""
 
+import bisect
 from fractions import Fraction
 from itertools import pairwise
 
@@ -36,11 +37,11 @@ def filled(values, **changes):
 
 def line(samples, at):
     """The value at ``at`` of (time, value) samples, exactly; the last one is held."""
-    for (begin, low), (end, high) in pairwise(samples):
-        if begin <= at <= end:
-            return Fraction(low) + Fraction(high - low) * Fraction(at - begin) / Fraction(end - begin)
-    assert at >= samples[-1][0]
-    return Fraction(samples[-1][1])
+    after = bisect.bisect_right(samples, at, key=lambda sample: sample[0])
+    assert after > 0
+    begin, low = samples[after - 1]
+    end, high = samples[after] if after < len(samples) else (begin + 1, low)
+    return Fraction(low) + Fraction(high - low) * Fraction(at - begin) / Fraction(end - begin)
 
 
 def by_second(samples, now, span):
