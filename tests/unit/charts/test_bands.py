@@ -20,17 +20,12 @@ def runs(*levels: float, trial: str = "a", samples: int = 50) -> pd.DataFrame:
 
 
 def test_a_band_holds_all_runs_and_its_line_is_their_median() -> None:
-    """At each moment; a trial of one run has no band."""
+    """At each moment; a trial of one run has no band, and the last sample of a run that ended says nothing of what follows."""
     found = bands.spread(pd.concat([runs(10, 30, 20), runs(5, trial="b")]))
     assert set(found["trial"]) == {"a"}
     assert found[["value", "low", "high"]].drop_duplicates().to_numpy().tolist() == [[20, 10, 30]]
-
-
-def test_a_run_that_ended_is_in_no_later_band() -> None:
-    """Its last sample says nothing of what follows."""
-    long = runs(10, 30)
-    found = bands.spread(long[(long["run"] == 0) | (long["t"] <= 20)])
-    assert found[found["t"] > 21][["value", "low", "high"]].drop_duplicates().to_numpy().tolist() == [[10, 10, 10]]
+    ended = bands.spread(runs(10, 30).query("run == 0 or t <= 20"))
+    assert ended[ended["t"] > 21][["value", "low", "high"]].drop_duplicates().to_numpy().tolist() == [[10, 10, 10]]
 
 
 def test_a_count_is_in_force_to_the_end_of_its_run() -> None:

@@ -47,21 +47,11 @@ def test_a_record_is_drawn_beside_its_prediction():
     assert found["lag"]["recorded"]["value"].max() == 700
 
 
-def points(*rows):
-    """Policies as (pod-minutes, s late, kind)."""
-    return pd.DataFrame([{"pod_minutes": cost, "late_s": late, "kind": kind, "label": ""} for cost, late, kind in rows])
-
-
 def test_the_front_is_drawn_with_the_given_and_the_recommended():
     """Each kind in the legend, both marked ones by name."""
-    table = points(
-        (10, 5, policies.TRIED),
-        (8, 4, policies.FRONT),
-        (9, 2, policies.FRONT),
-        (10, 5, policies.YOURS),
-        (9, 2, policies.RECOMMENDED),
-    )
-    picture = drawing.svg(policies.front(table, "policies", "simulated", 2.0))
+    rows = [(10, 5, policies.TRIED), (8, 4, policies.FRONT), (9, 2, policies.FRONT), (10, 5, policies.YOURS)]
+    table = pd.DataFrame([*rows, (9, 2, policies.RECOMMENDED)], columns=["pod_minutes", "late_s", "kind"])
+    picture = drawing.svg(policies.front(table.assign(label=""), "policies", "simulated", 2.0))
     for kind in (policies.TRIED, policies.FRONT):
         assert f">{kind}</text>" in picture
     for kind in (policies.YOURS, policies.RECOMMENDED):  # in the legend and beside the point

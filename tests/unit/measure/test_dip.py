@@ -89,7 +89,6 @@ EAGER += [assigned(T + 1, "a", 0), assigned(T + 1.1, "b", 2, 3), assigned(T + 1.
         ([assigned(T + 6.5, "c", 1)], 0, 0, None),
         ([given_up(T - 0.1, "a", 1), assigned(T + 1, "a", 1)], 0, 1, 1.0),
     ],
-    ids=["none", "eager", "incremental", "owner died", "nobody's", "lost late", "after the step", "under way before it"],
 )
 def test_partitions_are_followed_to_their_owners(tmp_path, events, moved, touched, settle):
     """Moved are those that end with another pod or none, touched those handed over at all."""

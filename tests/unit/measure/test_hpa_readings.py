@@ -35,17 +35,14 @@ def made(every_s, *, ready=24, read=True, spec=ON_LAG, taken=()):
     )
 
 
-def test_syncs_in_step_with_commits_read_one_point():
-    """Each sync 2 s after a commit: 2 s of traffic, and nothing of the 4.5 s by which lag goes up and down."""
-    found = readings(made(15))
-    assert (found.bursts.number, found.share.number, found.renewing_s.number) == (3, 0, 2)
+@pytest.mark.parametrize(("every_s", "share", "renewing_s"), [(15, 0, 2), (13, 4 / 4.5, 4)])
+def test_syncs_in_step_with_commits_read_one_point(every_s, share, renewing_s):
+    """Each sync 2 s after a commit: 2 s of traffic, and nothing of the 4.5 s by which lag goes up and down.
 
-
-def test_syncs_out_of_step_read_nearly_all():
-    """13 s are three commits less two s: the syncs read each whole second since a commit, up to 4 s."""
-    found = readings(made(13))
-    assert found.share.number == pytest.approx(4 / 4.5)
-    assert found.renewing_s.number == 4
+    13 s are three commits less two s: the syncs read each whole second since a commit, up to 4 s.
+    """
+    found = readings(made(every_s))
+    assert (found.bursts.number, found.share.number, found.renewing_s.number) == (3, pytest.approx(share), renewing_s)
 
 
 @pytest.mark.parametrize("lacking", [{"ready": 12}, {"read": False}, {"spec": SPEC}])

@@ -8,14 +8,12 @@ from lab.measure.killed import killed
 from lab.record.trial import Fault
 
 from . import whole
-from .built import assigned, given_up, record
+from .built import assigned, given_up, receipt, record
 
 
 def done(pod, partition, first, last, end):
     """A receipt for first..last that ended at ``end``."""
-    count = last - first + 1
-    times = {"start": end - 0.1, "end": end}
-    return {"pod": pod, "partition": partition, "first": first, "last": last, "count": count, "checksum": 0} | times
+    return receipt(pod, end - 0.1, end, last - first + 1, partition) | {"first": first, "last": last, "checksum": 0}
 
 
 def shot(folder, doubled):

@@ -84,16 +84,15 @@ def test_another_content_is_refused(tmp_path, change, line):
 
 
 def test_faithful_is_what_all_profiles_with_data_show():
-    """One that is undecided, or no data at all, shows nothing; another scale is another question."""
+    """One that is undecided, or no data at all, shows nothing; another scale is another question.
+
+    Nor does a scale until every profile of real time ran at it: the other one may be less faithful there.
+    """
     assert OUTCOME.faithful("peak", "quick")
     assert not OUTCOME.faithful("drain", "quick")
     assert not OUTCOME.faithful("never", "quick")
     assert not OUTCOME.faithful("peak", "medium")
     assert not Outcome("real", (), (replace(ROW, verdict=UNFAITHFUL),)).faithful("peak", "quick")
-
-
-def test_a_scale_shows_nothing_until_every_profile_ran_at_it():
-    """Two profiles ran at real time, and one of them at quick: the other one may be less faithful there."""
     at_real = (replace(RUNS, scale="real"), replace(RUNS, profile="bursty", scale="real"))
     both = Outcome("real", (*at_real, RUNS, replace(RUNS, profile="bursty")), (ROW,))
     assert both.faithful("peak", "quick")
