@@ -45,7 +45,7 @@ def enclosing(ordered: Sequence[float], outcomes: Sequence[int]) -> tuple[float,
     least as often. k depends on ``outcomes`` alone: an interval that is chosen after the values are known holds less often.
     """
     k = 1
-    while 2 * (k + 1) <= len(ordered) and confidence(outcomes, k + 1) >= WANTED:
+    while confidence(outcomes, k + 1) >= WANTED:
         k += 1
     return ordered[k - 1], ordered[-k], confidence(outcomes, k)
 

@@ -77,7 +77,6 @@ def test_sides_are_compared_pair_by_pair():
     assert [one.value for one in found.differences] == [1, 2, 3, 4, 5, 0]
     assert (found.n, found.above, found.below, found.p) == (6, 5, 0, 1 / 16)
     assert (found.estimate.value, found.low.value, found.high.value) == (2.5, 0, 5)
-    assert found.estimate.unit == "messages"
     assert str(found) == "+2.5 messages (+0 to +5, n = 6, 97 %)"
     assert found.figures()["pairs"] == 6
 

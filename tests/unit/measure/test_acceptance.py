@@ -60,6 +60,7 @@ SHARED = {"backlog": (400,) * 8, "partitions": 8}  # 3,200 messages for 4 pods o
     ("trial", "best_s"),
     [
         ({"backlog": (900, 100)}, 9),  # the hottest partition holds 900 messages, and one pod takes 100/s
+        ({"backlog": (900, 100), "after": 100.0}, 18),  # of which 50/s arrive
         (SHARED, 8),
         ({"backlog": (600, 1000), "partitions": 2}, 10),
         ({"backlog": (900, 900), "partitions": 2}, 9),  # fewer partitions than pods: 2 of 100/s

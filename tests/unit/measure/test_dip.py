@@ -64,7 +64,6 @@ def test_a_group_that_stays_down_never_recovers(tmp_path):
         (DOWN, 0, 50, 1.0),
         (DOWN | {"before": 8, "after": 4}, 50, 100, 0.5),
     ],
-    ids=["fewer do less", "more is no measure", "less than their share", "standstill", "surplus pods take no share with them"],
 )
 def test_a_smaller_group_is_measured_by_what_it_can_do(tmp_path, down, rate, baseline, depth):
     """100/s by four, then two, on 4 partitions: the rate at the end, but from the half that two did to the whole."""

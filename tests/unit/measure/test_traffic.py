@@ -41,6 +41,7 @@ def build(folder, *, policy="capped", replicas=REPLICAS, told=TOLD, lag=(), rate
 
 
 FALLING = [(t, 20_000 - 1_000 * (t - 1006)) for t in range(1006, 1027)]
+UNSETTLED = {"lag": FALLING, "replicas": REPLICAS[:2]}
 
 
 def test_the_cap_is_where_the_group_stands_longest(tmp_path):
@@ -66,6 +67,7 @@ def test_growth_is_that_of_the_last_third(tmp_path):
             {"lag": [(1006, 7_200), (1007, 100)]},
             "lag never was above P x lagThreshold, 7200",
         ),
+        (lambda one: plateau(one).lag, UNSETTLED, "the group never stood still while lag was above the cap"),
         (lambda one: hold(one).growth, {"lag": [(1005, 1), (1006, 2)]}, "2 samples of lag in 1.0 s"),
         (drain_time, {"told": TOLD[:3], "lag": [(1004, 5)]}, "the producer ended in phase 'spike'"),
         (lambda one: repartition(one).consumed_s, {}, "no partitions were added"),
