@@ -89,16 +89,6 @@ def test_a_long_window_has_wider_steps(seconds):
     assert shown.start % shown.step == shown.end % shown.step == 0
 
 
-def test_every_panel_says_what_it_shows():
-    """A title and a unit, a sentence, and a legend for every query; no two panels or marks share a title."""
-    for panel in PANELS:
-        assert panel.about.endswith(".")
-        assert panel.queries
-        assert all([panel.title, panel.unit, *(query.legend for query in panel.queries)])
-    titles = [item.title for item in (*PANELS, *MARKS)]
-    assert len(set(titles)) == len(titles)
-
-
 @pytest.mark.parametrize("expr", [item.expr for panel in PANELS for item in panel.queries] + [mark.expr for mark in MARKS])
 def test_a_query_is_of_one_namespace_and_filled_whole(expr):
     """Every query names the namespace, and no variable of Grafana's is left once it is filled."""
@@ -113,8 +103,3 @@ def test_a_query_is_of_one_namespace_and_filled_whole(expr):
 def test_a_rate_spans_four_scrapes_and_a_step(step, expected):
     """As Grafana does: the larger of four scrapes, and a step with one scrape more."""
     assert filled("rate(x[$__rate_interval])", "n", step) == f"rate(x[{expected}])"
-
-
-def test_a_mark_looks_at_every_second_of_a_step():
-    """However wide the step, the moment is found to the second."""
-    assert all(filled(mark.expr, "n", 9).endswith("[9s:1s])") for mark in MARKS)

@@ -71,45 +71,42 @@ def test_what_is_exported_is_imported_elsewhere(cache, tmp_path):
     assert not list(root.glob("bundle-*"))
 
 
-def changed_byte(name, data):
-    """One byte of a program is another."""
-    return name, data.replace(b"\x7fELF", b"\x7fELG")
-
-
-def member_left_out(name, data):
-    """A program is not there."""
-    return None if name.endswith("program") else (name, data)
-
-
-def path_that_climbs(name, data):
-    """A program would be written beside the cache."""
-    return (name.replace("components/", "components/../../", 1), data) if name.endswith("program") else (name, data)
-
-
-def other_pins(name, data):
-    """The bundle is of another checkout."""
-    if name != bundle.INDEX:
-        return name, data
-    return name, json.dumps(json.loads(data) | {"folders": ["components/0123"]}).encode()
+def indexed(name, data, **fields):
+    """The member; with other ``fields`` if it is the bundle's index."""
+    return name, json.dumps(json.loads(data) | fields).encode() if name == bundle.INDEX else data
 
 
 def other_platform(name, data):
     """The bundle is of another machine."""
-    return name, (json.dumps(json.loads(data) | {"platform": "plan9-mips"}).encode() if name == bundle.INDEX else data)
+    return indexed(name, data, platform="plan9-mips")
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (changed_byte, r"program.*SHA-256 \w+.*allowed: SHA-256 \w+"),
-        (member_left_out, "program.*missing.*allowed: every file that bundle.json names"),
-        (path_that_climbs, r"\.\..*allowed: a regular file that bundle.json names"),
-        (other_pins, "folders.*0123.*what this checkout's pins ask for"),
-        (other_platform, "platform.*plan9-mips"),
-    ],
-)
-def test_a_changed_bundle_is_refused_and_leaves_nothing(cache, tmp_path, change, words):
+# By what was done to a bundle: the change of each member's name and bytes, and the words of the refusal.
+CHANGED = {
+    "a byte of a program is another": (
+        lambda name, data: (name, data.replace(b"\x7fELF", b"\x7fELG")),
+        r"program.*SHA-256 \w+.*allowed: SHA-256 \w+",
+    ),
+    "a program is left out": (
+        lambda name, data: None if name.endswith("program") else (name, data),
+        "program.*missing.*allowed: every file that bundle.json names",
+    ),
+    "a program would be written beside the cache": (
+        lambda name, data: (name.replace("components/", "components/../../", int(name.endswith("program"))), data),
+        r"\.\..*allowed: a regular file that bundle.json names",
+    ),
+    "it is of another checkout": (
+        lambda name, data: indexed(name, data, folders=["components/0123"]),
+        "folders.*0123.*what this checkout's pins ask for",
+    ),
+    "it is of another machine": (other_platform, "platform.*plan9-mips"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGED)
+def test_a_changed_bundle_is_refused_and_leaves_nothing(cache, tmp_path, case):
     """The line names the file, the member, what it is and what it must be."""
+    change, words = CHANGED[case]
     file = tmp_path / "lab.tar.gz"
     bundle.write(file)
     rewritten(file, change)

@@ -137,15 +137,6 @@ def test_a_group_without_traffic_goes_to_zero_and_comes_back(policy):
     assert 1800 <= back <= 1860
 
 
-def test_the_cap_without_idle_consumers_stands_below_p():
-    """allowIdleConsumers false: 22 of 24 never become 24 (keda #4791); with the cure they do."""
-    flood = Situation(step(1000, 6000), EVEN, PODS)
-    stuck = simulate(flood, lag_150(allowIdleConsumers="false", maxReplicaCount=48))
-    cured = simulate(flood, lag_150())
-    assert stuck.replicas.max() <= 25
-    assert cured.replicas.max() == 24
-
-
 @st.composite
 def traffic(draw):
     """Any steps of up to 40 pods' rate, some minutes each."""
@@ -337,16 +328,6 @@ def test_a_time_of_day_scales_before_the_spike_and_holds_to_the_windows_end():
         assert 180 <= ups[0] <= 195
         assert 1980 - 15 + 300 <= downs[0] <= 1980 + 300
         assert curve.replicas[-1] == 4
-
-
-def test_the_larger_of_lag_and_time_of_day_counts():
-    """Pods that are there at the spike leave no backlog; lag still asks for more than the schedule where it has to."""
-    here = Situation(announced(), EVEN, PODS)
-    alone, both = simulate_many(here, [lag_150(), timed()])
-    assert both.peak_lag < alone.peak_lag / 10
-    few = simulate(here, timed(replicas=6))
-    assert few.replicas.max() > 6
-    assert both.peak_lag < few.peak_lag < alone.peak_lag
 
 
 @given(st.integers(0, 3600), st.integers(1, 59), st.integers(0, 3))

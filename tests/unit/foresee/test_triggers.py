@@ -51,14 +51,10 @@ def test_the_order_of_the_triggers_changes_nothing(first):
     assert curve.changes == simulate(used(BUSY), lag_150_with(CPU)).changes
 
 
-def test_memory_asks_for_pods_for_ever_where_an_idle_pod_is_above_its_target():
-    """31 MiB a pod at a target of 8: each pod asks for three more, with no traffic at all."""
-    curve = simulate(used(BUSY, 0, 0), lag_150_with(weighing(8)))
-    assert [(one.before, one.after) for one in curve.log] == [(4, 12), (12, 24)]
-
-
-def test_memory_at_what_a_pod_holds_keeps_the_pods_that_lag_took():
-    """31 MiB a pod at a target of 31: no pod more, and none is given back. At 120 the group comes back to its floor."""
+def test_memory_never_gives_back_what_idle_pods_are_worth():
+    """31 MiB a pod: at a target of 8 each asks for three more without traffic; at 31 none is given back, at 120 all are."""
+    ever = simulate(used(BUSY, 0, 0), lag_150_with(weighing(8)))
+    assert [(one.before, one.after) for one in ever.log] == [(4, 12), (12, 24)]
     at_target, above = (simulate(used(BUSY), lag_150_with(weighing(size))) for size in (31, 120))
     assert at_target.replicas[: np.searchsorted(at_target.t, 150.0)].max() == 4
     assert (at_target.replicas.max(), at_target.replicas[-1]) == (24, 24)

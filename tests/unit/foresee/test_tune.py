@@ -111,13 +111,6 @@ class TestLateness:
         assert abs(late(curve, arrivals, objective_s) - part * sum(age > objective_s for age in seen)) <= part * corners
         assert max(seen) - 1e-3 <= worst_age(curve, arrivals) <= max(seen) + 2 * part + 1e-3
 
-    def test_an_event_that_waits_through_a_pause_is_as_old_as_the_pause(self):
-        """100 events come in 10 s and nothing after; half are processed by then, the others from 49 s to 50 s."""
-        profile = Profile((Step(0, 10, "on"), Step(10, 0, "off")), 60)
-        curve = lagging([0.0, 10.0, 49.0, 50.0, 60.0], [0.0, 50.0, 50.0, 0.0, 0.0])
-        assert worst_age(curve, Arrivals(profile)) == pytest.approx(44.0)  # the 51st came at 5 s and is taken at 49 s
-        assert late(curve, Arrivals(profile), 40.0) == pytest.approx(5.0)  # from 45 s until the last has gone at 50 s
-
 
 def made(late_s, pod_minutes, flips=0, changes=0):
     """An outcome with these figures."""

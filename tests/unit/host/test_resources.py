@@ -7,12 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab import paths
 from lab.components import build
 from lab.errors import LabFault
 from lab.host import resources
-from lab.inputs import profile
-from lab.inputs import scale as scales
 from lab.wait import until
 
 
@@ -43,17 +40,6 @@ def test_a_lock_that_can_not_be_made_is_one_line(tmp_path):
         resources.hold_lock(tmp_path / "file" / "lock", "x"),
     ):
         pass
-
-
-def test_what_a_trial_needs_follows_from_its_events():
-    """step-10x at real time is gigabytes, at quick scale hundreds of megabytes."""
-    traffic = profile.load(paths.PROFILES / "step-10x.yaml")
-    sizes = {}
-    for name in ("quick", "real"):
-        scale = scales.load(name)
-        sizes[name] = sum(resources.needed_bytes(traffic.compressed(scale.time, scale.rate).total))
-    assert 200e6 < sizes["quick"] < 500e6
-    assert sizes["real"] > 1e9
 
 
 def test_too_little_is_one_line_with_both_numbers(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """The register of runs: whatever a session leaves of itself, the next start finds it and removes it, and only it."""
 
-import json
 import os
 import shutil
 import socket
@@ -15,7 +14,7 @@ import pytest
 from lab import wholefile
 from lab.cluster.kind import state
 from lab.errors import LabFault
-from lab.host import identity, processes, resources, runs
+from lab.host import processes, resources, runs
 from tests.faults.sessions import networks
 
 from .run_harness import SLEEP, child, dead, register, running
@@ -149,40 +148,30 @@ def test_a_port_taken_meanwhile_is_another_attempt():
     processes.dismiss(guard)
 
 
-def test_attempts_have_an_end(register):
-    """After three it is a fault of the lab, and nothing is left."""
-    attempts = [9]
-    with pytest.raises(LabFault, match=r"one ended with code 1: .*address already in use"):
-        runs.start(lambda run: taken(run, attempts))
-    assert len(attempts) == 1 + runs.ATTEMPTS
-    assert not any(map(running, attempts[1:]))
-    assert not list(register.glob("*-*"))
-
-
 @pytest.mark.parametrize(
-    ("error", "said"),
-    [(LabFault("no Java"), "no Java"), (OSError(28, "No space left on device", "/x"), "No space left on device: '/x'")],
-    ids=["fault", "full disk"],
+    ("error", "said", "tried"),
+    [
+        (None, r"one ended with code 1: .*address already in use", runs.ATTEMPTS),
+        (LabFault("no Java"), "no Java", 1),
+        (OSError(28, "No space left on device", "/x"), "No space left on device: '/x'", 1),
+    ],
+    ids=["a port that stays taken", "another fault", "full disk"],
 )
-def test_another_fault_is_not_tried_again(register, error, said):
-    """What would only fail again is raised at once, as a fault of the lab, and nothing is left."""
-    attempts = []
+def test_attempts_have_an_end(register, error, said, tried):
+    """After three it is a fault of the lab. What would only fail again is one at once. Nothing is left of either."""
+    pids = []
 
     def work(run):
-        attempts.append(processes.start(run, "one", SLEEP))
-        raise error
+        pids.append(processes.start(run, "first", SLEEP).process.pid)
+        if error:
+            raise error
+        taken(run, [9])
 
     with pytest.raises(LabFault, match=said):
         runs.start(work)
-    assert len(attempts) == 1
+    assert len(pids) == tried
+    assert not any(map(running, pids))
     assert not list(register.glob("*-*"))
-
-
-def test_an_entry_says_what_the_owner_is(register):
-    """Pid, ticks and boot: no wall clock in it."""
-    entry = json.loads((runs.open_run() / runs.OWNER).read_text())
-    assert identity.read(entry) == identity.identify(os.getpid())
-    assert set(entry) == {"kept", "pid", "ticks", "boot"}
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff"])

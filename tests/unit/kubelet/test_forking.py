@@ -228,31 +228,25 @@ async def test_what_a_forked_pod_has_started_is_ended_with_it_and_leaves_no_zomb
         assert own_children() - before == {n.zygote.pid}
 
 
-async def test_a_dead_zygote_costs_no_running_pod_anything_and_new_pods_are_executed(run: Path, work: Path) -> None:
-    """A running pod goes on, and its exit code arrives; the next pod says why it was executed."""
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "does not answer"])
+async def test_a_lost_zygote_costs_no_running_pod_anything_and_new_pods_are_executed(run, work, monkeypatch, sent) -> None:
+    """A running pod goes on, and its exit code arrives; the next pod says why it was executed.
+
+    A zygote that does not answer is killed, so that no late answer makes a second process of one pod.
+    """
+    monkeypatch.setattr("lab.kubelet.forking.PATIENCE_S", 0.3)
     async with forking(run, work) as n:
         obj = pod(python(work, "drain"), metadata={"name": "old", "uid": "old"})
         old = n.apply(obj)
         await up(n, old)
-        os.kill(n.zygote.pid, signal.SIGKILL)
+        os.kill(n.zygote.pid, sent)
         new = n.apply(pod(python(work, "drain"), metadata={"name": "new", "uid": "new"}))
         await up(n, new)
-        assert not none_executed(n)
         assert "the zygote" in next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed")
+        assert not alive(n.zygote.pid)
         assert alive(old.containers[0].pid)
         n.delete(obj, 30)
         assert (await n.ended(obj))["exitCode"] == 5
-
-
-async def test_a_zygote_that_does_not_answer_is_killed_and_the_pod_executed(run, work, monkeypatch) -> None:
-    """So no late answer makes a second process of one pod."""
-    monkeypatch.setattr("lab.kubelet.forking.PATIENCE_S", 0.3)
-    async with forking(run, work) as n:
-        os.kill(n.zygote.pid, signal.SIGSTOP)
-        made = n.apply(pod(python(work, "drain")))
-        await up(n, made)
-        assert not none_executed(n)
-        assert not alive(n.zygote.pid)
 
 
 @pytest.mark.parametrize(

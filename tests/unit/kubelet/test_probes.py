@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from lab.host.processes import free_ports
 from lab.kubelet import process
-from lab.kubelet.podspec import HttpGet
-from lab.kubelet.probe import Tally, request
+from lab.kubelet.probe import Tally
 
 from .harness import node, pod, shell
 
@@ -151,11 +150,3 @@ def test_a_verdict_needs_its_threshold_in_a_row(results: list[bool], successes: 
         recent = results[max(0, index + 1 - needed) : index + 1]
         expected = result if len(recent) == needed and set(recent) == {result} else None
         assert tally.observe(result) is expected
-
-
-def test_a_probes_own_headers_win() -> None:
-    """The kubelet's default headers give way to those of the probe, whatever their case."""
-    text = request(HttpGet("http", "", 80, "/", (("user-agent", "mine"),)), "127.77.0.1").decode()
-    assert "user-agent: mine" in text
-    assert "kube-probe" not in text
-    assert "Host: 127.77.0.1:80" in text

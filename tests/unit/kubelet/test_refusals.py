@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,58 +16,46 @@ NOT = "is not supported on the process node; allowed:"
 NO_VOLUMES = "no volumes; pass settings as environment variables"
 TOKEN = {"name": "kube-api-access-x", "projected": {"sources": []}}
 
-# Fields of a pod or a container; then the place and the value that the line shows, and what is allowed.
 TOKENS = "no volumes; set automountServiceAccountToken: false on the pod or its service account"
-POD_CASES: list[tuple[Json, str, object, str]] = [
-    *(
-        ({"volumes": [{"name": "v", kind: {}}]}, f"volumes[0].{kind}", "v", NO_VOLUMES)
-        for kind in ("emptyDir", "configMap", "secret", "hostPath", "persistentVolumeClaim", "projected", "downwardAPI", "csi")
-    ),
-    ({"volumes": [TOKEN]}, "volumes[0].projected", "kube-api-access-x", TOKENS),
-    *(
-        ({field: value}, field, value, allowed)
-        for field, value, allowed in (
-            ("initContainers", [{"name": "i"}], "containers only"),
-            ("ephemeralContainers", [{"name": "e"}], "kubectl logs, and the machine's own tools on the pod's process"),
-            ("hostNetwork", True, "unset; every pod has an address of its own in 127/8"),
-            ("hostPID", True, "unset"),
-            ("hostIPC", True, "unset"),
-            ("hostUsers", False, "unset"),
-            ("dnsPolicy", "None", "unset; the machine's own resolver is used"),
-            ("activeDeadlineSeconds", 5, "a deadline on the Job"),
-            ("securityContext", {"runAsUser": 5}, "unset; the process runs as the user who runs the lab"),
-            ("runtimeClassName", "gvisor", "unset"),
-            ("inventedLater", 1, "unset"),
-        )
-    ),
-]
 PORT, ANY = {"port": 1}, "httpGet, tcpSocket, exec"
 LIMIT = [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}]
-CONTAINER_CASES: list[tuple[Json, str, object, str]] = [
-    ({"readinessProbe": {"grpc": PORT}}, "readinessProbe.grpc", PORT, ANY),
-    ({"livenessProbe": {"grpc": PORT}}, "livenessProbe.grpc", PORT, ANY),
-    (
-        {"readinessProbe": {"httpGet": {"port": "web"}}},
-        *("readinessProbe.httpGet.port", "web", "a port's number, or its name in the container's ports"),
-    ),
-    ({"ports": [{"hostPort": 80}]}, "ports[0].hostPort", 80, "unset; the pod's own address is reachable"),
-    ({"resources": {"claims": [{"name": "c"}]}}, "resources.claims", [{"name": "c"}], "unset"),
-    ({"env": LIMIT}, "env[0].valueFrom.resourceFieldRef", "A", "fieldRef, configMapKeyRef, secretKeyRef"),
-    ({"envFrom": [{"inventedRef": {}}]}, "envFrom[0].inventedRef", {}, "configMapRef, secretRef"),
-    *(
-        ({field: value}, field, value, allowed)
-        for field, value, allowed in (
-            ("image", "nginx:1", "elastic-lab (with any tag or /part)"),
-            ("lifecycle", {"preStop": {}}, "unset; handle SIGTERM in the program"),
-            ("startupProbe", {"exec": {}}, "readinessProbe and livenessProbe, with initialDelaySeconds"),
-            ("volumeMounts", [{"name": "v"}], NO_VOLUMES),
-            ("volumeDevices", [{"name": "v"}], "unset"),
-            ("tty", True, "unset"),
-            ("restartPolicy", "Always", "unset"),
-            ("terminationMessagePath", "/m", "/dev/termination-log"),
-            ("terminationMessagePolicy", "FallbackToLogsOnError", "File"),
-        )
-    ),
+CLAIMS = [{"name": "c"}]
+NAMED = "a port's number, or its name in the container's ports"
+VOLUMES = ("emptyDir", "configMap", "secret", "hostPath", "persistentVolumeClaim", "projected", "downwardAPI", "csi")
+# Of a pod and of a container: a field, its value and what is allowed. Then, where the line shows others, the place and the
+# value that it shows.
+POD_CASES: list[tuple[Any, ...]] = [
+    *(("volumes", [{"name": "v", kind: {}}], NO_VOLUMES, f"volumes[0].{kind}", "v") for kind in VOLUMES),
+    ("volumes", [TOKEN], TOKENS, "volumes[0].projected", "kube-api-access-x"),
+    ("initContainers", [{"name": "i"}], "containers only"),
+    ("ephemeralContainers", [{"name": "e"}], "kubectl logs, and the machine's own tools on the pod's process"),
+    ("hostNetwork", True, "unset; every pod has an address of its own in 127/8"),
+    ("hostPID", True, "unset"),
+    ("hostIPC", True, "unset"),
+    ("hostUsers", False, "unset"),
+    ("dnsPolicy", "None", "unset; the machine's own resolver is used"),
+    ("activeDeadlineSeconds", 5, "a deadline on the Job"),
+    ("securityContext", {"runAsUser": 5}, "unset; the process runs as the user who runs the lab"),
+    ("runtimeClassName", "gvisor", "unset"),
+    ("inventedLater", 1, "unset"),
+]
+CONTAINER_CASES: list[tuple[Any, ...]] = [
+    ("readinessProbe", {"grpc": PORT}, ANY, "readinessProbe.grpc", PORT),
+    ("livenessProbe", {"grpc": PORT}, ANY, "livenessProbe.grpc", PORT),
+    ("readinessProbe", {"httpGet": {"port": "web"}}, NAMED, "readinessProbe.httpGet.port", "web"),
+    ("ports", [{"hostPort": 80}], "unset; the pod's own address is reachable", "ports[0].hostPort", 80),
+    ("resources", {"claims": CLAIMS}, "unset", "resources.claims", CLAIMS),
+    ("env", LIMIT, "fieldRef, configMapKeyRef, secretKeyRef", "env[0].valueFrom.resourceFieldRef", "A"),
+    ("envFrom", [{"inventedRef": {}}], "configMapRef, secretRef", "envFrom[0].inventedRef", {}),
+    ("image", "nginx:1", "elastic-lab (with any tag or /part)"),
+    ("lifecycle", {"preStop": {}}, "unset; handle SIGTERM in the program"),
+    ("startupProbe", {"exec": {}}, "readinessProbe and livenessProbe, with initialDelaySeconds"),
+    ("volumeMounts", [{"name": "v"}], NO_VOLUMES),
+    ("volumeDevices", [{"name": "v"}], "unset"),
+    ("tty", True, "unset"),
+    ("restartPolicy", "Always", "unset"),
+    ("terminationMessagePath", "/m", "/dev/termination-log"),
+    ("terminationMessagePolicy", "FallbackToLogsOnError", "File"),
 ]
 HARMLESS: Json = {
     "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler", "securityContext": {}, "serviceAccount": "default",
@@ -81,18 +70,14 @@ HARMLESS_OF_CONTAINER: Json = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "field", "value", "allowed"), POD_CASES, ids=[case[1] for case in POD_CASES])
-def test_a_field_of_the_pod_is_refused(spec: Json, field: str, value: object, allowed: str) -> None:
-    """One line names the field, its value and what is allowed."""
-    found = refusals(pod(shell("true"), **spec), IMAGES)
-    assert [str(one) for one in found] == [f"spec.{field}: {value!r} {NOT} {allowed}"]
-
-
-@pytest.mark.parametrize(("more", "field", "value", "allowed"), CONTAINER_CASES, ids=[case[1] for case in CONTAINER_CASES])
-def test_a_field_of_a_container_is_refused(more: Json, field: str, value: object, allowed: str) -> None:
-    """One line names the container, the field, its value and what is allowed."""
-    found = refusals(pod(shell("true") | more), IMAGES)
-    assert [str(one) for one in found] == [f"spec.containers[0].{field}: {value!r} {NOT} {allowed}"]
+@pytest.mark.parametrize("part", ["spec", "spec.containers[0]"])
+def test_a_field_is_refused_in_one_line(part: str) -> None:
+    """It names the field of the pod or the container, its value and what is allowed."""
+    for field, value, allowed, *shown in POD_CASES if part == "spec" else CONTAINER_CASES:
+        place, seen = shown or (field, value)
+        changed = {field: value}
+        obj = pod(shell("true"), **changed) if part == "spec" else pod(shell("true") | changed)
+        assert [str(one) for one in refusals(obj, IMAGES)] == [f"{part}.{place}: {seen!r} {NOT} {allowed}"]
 
 
 def test_a_container_without_a_command_is_refused() -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from lab import paths, yamlfile
 from lab.inputs import controller, policy
 from lab.inputs import scale as scales
-from lab.inputs.controller import LagController
 from lab.model import hpa, keda
 from lab.model.hpa import State, decide_on_lag
 from tests.unit.inputs.written import refused
@@ -35,13 +34,6 @@ def walk(chosen, replicas, lags, every=15.0):
         steps.append((replicas, lag, decision.desired))
         replicas = decision.desired
     return steps
-
-
-@pytest.mark.parametrize(("down_at", "after"), [(0.9, [12, 12, 6]), (0.1, [12, 12, 12])])
-def test_a_busy_pod_is_no_surplus(down_at, after):
-    """12,000 messages in flight on 12 pods are 0.22 of their threshold: surplus to a downAt of 0.9, work to one of 0.1."""
-    steps = walk(parsed(downAt=down_at), 12, [12 * 4500, 12_000, 12_000], every=299.0)
-    assert [desired for *_, desired in steps] == after
 
 
 def test_an_idle_group_is_given_back_after_the_window():
@@ -72,14 +64,6 @@ def test_with_the_hpas_hysteresis_it_decides_as_kedas_hpa(replicas, lags, every)
         current = decision.desired
         expected.append(current)
     assert [after for *_, after in walk(parsed(), replicas, lags, every)] == expected
-
-
-def test_what_it_says_is_what_is_known():
-    """Bounds, threshold, sync and target; no HPA acts for it."""
-    given = policy.load(FOLDER / "controller-4500.yaml")
-    assert isinstance(given, LagController)
-    assert (given.min_replicas, given.max_replicas, given.start, given.hpa) == (4, 24, 4, None)
-    assert (given.lag_threshold, given.sync_s, given.target, given.name) == (4500, 15.0, "consumer", "controller-4500")
 
 
 def test_a_scale_compresses_its_times_and_no_ratio():

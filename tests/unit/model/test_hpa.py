@@ -210,14 +210,6 @@ def test_no_quantities(text):
         hpa_spec.parse_quantity(text)
 
 
-def test_too_few_values_are_a_mistake_of_the_caller():
-    """As are a Resource metric without pods."""
-    with pytest.raises(ValueError, match="0 observed values for 1 metrics"):
-        hpa.decide(parsed(), hpa.State(), 1, [], 0)
-    with pytest.raises(TypeError, match="pods"):
-        hpa.decide(parsed(metrics=(CPU,)), hpa.State(), 1, [{}], 0)
-
-
 POLICIES = st.builds(hpa.Policy, st.sampled_from(["Pods", "Percent"]), st.integers(1, 120), st.just(60))
 # One period for all, so that no event is forgotten before every policy is done with it.
 RULES = st.builds(

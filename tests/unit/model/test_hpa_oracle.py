@@ -258,24 +258,6 @@ def lag_hpa(**spec):
     return written(**{"metrics": [LAG]} | spec)
 
 
-@pytest.mark.parametrize(
-    ("behavior", "replicas", "lag", "series"),
-    [
-        ({"behavior": {}}, 2, 2400, [6, 12, 24, 24, 24]),
-        ({}, 2, 2400, [4, 8, 16, 24, 24]),
-        ({"behavior": {}}, 22, 2400, [22] * 5),
-        ({"behavior": {}}, 21, 2400, [24] * 5),
-        ({"behavior": {"scaleUp": {"tolerance": 0}}}, 22, 2400, [24] * 5),
-        ({"behavior": {"scaleUp": {"stabilizationWindowSeconds": 45}}}, 2, 2400, [2, 2, 2, 6, 12]),
-    ],
-)
-def test_the_documented_facts_are_the_real_controllers(oracle, behavior, replicas, lag, series):
-    """The numbers of the pure tests, from the real code."""
-    case = Case([lag_hpa(**behavior)], replicas, [Step(15, [hpa.external(lag)])] * 5)
-    assert [sync.desired for sync in oracle.syncs(case)] == series
-    compare(oracle, case)
-
-
 def test_the_slot_of_the_last_outdated_event_is_overwritten(oracle):
     """Which of the steps down the controller forgets shows in its next step up, when that direction's period is longer."""
     quick = {"stabilizationWindowSeconds": 0, "tolerance": 0, "policies": [{"type": "Pods", "value": 3, "periodSeconds": 10}]}

@@ -91,13 +91,6 @@ def test_fallback_after_more_than_the_threshold_of_failures(behavior, replicas, 
     assert keda.observe(policy, Reading(5, False, ()), failures, 10).failures == 0
 
 
-def test_a_fallback_of_type_value_is_shared_by_the_ready_pods():
-    """The HPA multiplies it by them again; with none ready it can't."""
-    policy = scaled(KAFKA | {"metricType": "Value"}, fallback={"failureThreshold": 0, "replicas": 6})
-    assert keda.observe(policy, ScalerError("x"), 0, 10, "Value", 4, 3).metric == 20
-    assert keda.observe(policy, ScalerError("x"), 0, 10, "Value", 4, 0).metric is None
-
-
 def test_an_unreachable_external_scaler_never_falls_back():
     """It names no metric, so no failure is counted, however often."""
     policy = scaled(EXTERNAL, fallback={"failureThreshold": 0, "replicas": 6})
@@ -126,14 +119,6 @@ def test_one_active_trigger_of_several_is_enough():
     both = keda.state(policy, [error, active, None])
     assert (both.active, both.error) == (True, True)
     assert keda.state(scaled(CPU, minReplicaCount=1), [None]).active
-
-
-def test_when_the_polling_interval_matters():
-    """To and from 0, to idle, and for cached metrics; else the loop reads what the HPA's calls left."""
-    assert keda.polls(scaled())
-    assert keda.polls(scaled(minReplicaCount=1, idleReplicaCount=0))
-    assert keda.polls(scaled(CACHED, minReplicaCount=1))
-    assert not keda.polls(scaled(minReplicaCount=1))
 
 
 def test_the_hpa_of_several_triggers():
