@@ -12,7 +12,7 @@ from lab.charts.curves import by_trial
 from lab.errors import Breach, InvalidTrial, NoData
 from lab.judge import gates
 from lab.judge.aggregate import interval
-from lab.judge.claim import HELD, Verdict, absent, judge
+from lab.judge.claim import Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity, Undecided
 from lab.judge.runs import Runs
 from lab.measure.delivery import CONTRACT, EXACTLY_ONCE, Guarantee
@@ -102,10 +102,10 @@ class Evidence:
     ) -> Iterator[Claim]:
         """Judge ``records`` inside the block, several by the names the experiment gives them, the runs of one numbered.
 
-        Every claim is judged, then one :class:`Breach` names each that did not hold. A claim that the session has too few runs
-        for (:class:`Undecided`) is no data, and no breach. The evidence is attached also when the block raises. Where a record
-        is invalid, all claims of the block are, since a claim may stand on any of them; nothing then held or was breached, and
-        :class:`InvalidTrial` names the gates.
+        Every claim is judged, then one :class:`Breach` names each that did not hold, or not as the session expects. A claim
+        that it has too few runs for (:class:`Undecided`) is no data, and no breach. The evidence is attached also when the
+        block raises. Where a record is invalid, all claims of the block are, since a claim may stand on any of them; nothing
+        then held or was breached, and :class:`InvalidTrial` names the gates.
 
         The last claim is that all records keep the guarantee ``delivery``; with None the block makes no such claim.
         """
@@ -119,7 +119,7 @@ class Evidence:
         def keep(judged: Verdict, quantity: Quantity) -> None:
             marks = (remark(judged.kind, quantity.origin, scale, committed()) for scale in scales)
             marked = "; ".join(filter(None, marks)) if judged.measured is not None else ""
-            verdicts.append(replace(judged, real_time=marked))
+            verdicts.append(self._expected(replace(judged, real_time=marked)))
             if isinstance(quantity, Undecided):
                 undecided.append(verdicts[-1])
 
@@ -135,8 +135,13 @@ class Evidence:
             self._close(named, [gates.invalid(one, why) for one in verdicts] if why else verdicts, validity)
         if why:
             raise InvalidTrial(f"invalid, so nothing is judged: {why}")
-        if failed := [str(verdict) for verdict in verdicts if verdict.verdict != HELD and verdict not in undecided]:
+        if failed := [str(verdict) for verdict in verdicts if not verdict.passes and verdict not in undecided]:
             raise Breach("\n".join(failed))
+
+    def _expected(self, verdict: Verdict) -> Verdict:
+        """``verdict`` with what the session expects of it, where it was told anything."""
+        known = self._session.expectations
+        return known.judge(self._session.running(self._experiment).id, verdict) if known else verdict
 
     def _close(
         self, named: Mapping[str, Record], verdicts: Sequence[Verdict], validity: Mapping[str, Sequence[Verdict]]

@@ -17,6 +17,7 @@ from lab.inputs.scale import Scale
 if TYPE_CHECKING:
     from lab.cluster.existing import Access
     from lab.inputs.inputs import Inputs
+    from lab.judge.expectation import Expectations
     from lab.trial.user_files import UserFiles
 
 EXISTING = "existing"  # the runtime of a cluster that someone already runs
@@ -49,6 +50,8 @@ def declare(add: Any, add_ini: Any) -> None:
     add("--repeat", type=int, default=1, metavar="N", help="runs of each trial, in blocks (default: 1)")
     add("--resume", action="store_true", help="go on in --results: run only what has no finished record there")
     add("--from-records", metavar="DIR", help="judge stored records, or evidence:NAME of the archive; starts no cluster")
+    text = "claims that are known to be breached (docs/nightly.md): what differs from a suite of that file fails, nothing else"
+    add("--expected", metavar="FILE:SUITE", help=text)
     for name, what in USER_FILES.items():
         text = f"your own {what}: runs the acceptance instead of the lab's experiments (docs/bring-your-own.md)"
         add(f"--{name}", type=Path, metavar="FILE", help=text)
@@ -126,6 +129,18 @@ def check(options: Namespace) -> None:
         if options.lab_hpa_sync_s is not None:
             raise InputError("command line", "--lab-hpa-sync-s", options.lab_hpa_sync_s, "none: it is that cluster's own")
         access(options)
+
+
+def expectations(options: Namespace) -> Expectations | None:
+    """What ``--expected`` says of claims. Raises :class:`InputError` for a file or a suite that can't be used."""
+    if not options.expected:
+        return None
+    from lab.judge import expectation
+
+    file, _, suite = options.expected.rpartition(":")
+    if not file:
+        raise InputError("command line", "--expected", options.expected, "FILE:SUITE")
+    return expectation.read(Path(file), suite)
 
 
 def access(options: Namespace) -> Access | None:

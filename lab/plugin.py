@@ -167,6 +167,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     with refusing():
         options.check_root([str(word) for word in began.args], began.dir, session.config.rootpath)
         options.check(given)
+        session.config.stash[SESSION].expectations = options.expectations(given)
         if options.user_files(given):
             options.acceptance_inputs(given, session.config.rootpath)
 

@@ -53,7 +53,8 @@ class Verdict:
     repeated trial ``measured`` is the median of its runs, and ``repeats`` says how often the claim was held: it is breached
     by one run that breaches it. Of a difference that duets tell, ``pairs`` says how sure it is. Of an invalid trial the
     ``verdict`` is "invalid", whatever was measured, and ``note`` says why. ``real_time`` says what a claim on a compressed
-    trial is worth at real time; it is empty where that is the same.
+    trial is worth at real time; it is empty where that is the same. ``as_expected`` is None unless the session
+    knows more of the claim than that it should hold (:mod:`lab.judge.expectation`).
     """
 
     objective: str
@@ -69,6 +70,12 @@ class Verdict:
     repeats: Repeats | None = None
     real_time: str = ""
     pairs: Pairs | None = None
+    as_expected: bool | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Whether it fails no test: it held, or, where that is said of it, it is as expected."""
+        return self.verdict == HELD if self.as_expected is None else self.as_expected
 
     def __str__(self) -> str:
         wanted, shows = f"wanted {self.operator} {self.bound:g} {self.unit}", f": {self.why}" if self.why else ""

@@ -128,12 +128,6 @@ def archive(results: Path) -> Path:
     return target
 
 
-def gate(results: Path, least: int) -> str | None:
-    """What is wrong where fewer than ``least`` tests have a result; None for as many. Each case of a test is counted."""
-    found = {json.loads(file.read_text(encoding="utf-8"))["historyId"] for file in _source(results).glob("*-result.json")}
-    return f"{len(found)} tests have a result; wanted: at least {least}" if len(found) < least else None
-
-
 def closed(page: str) -> str:
     """The report's page without its analytics and with a policy that lets it fetch nothing from another host.
 

@@ -18,6 +18,7 @@ from lab.report.session import INTERRUPTED, NOT_RUN, Case, Conclusion, Head, Row
 from lab.report.tables import Table
 
 if TYPE_CHECKING:  # a session without experiments, of a project that has the plugin installed, reads no tables
+    from lab.judge.expectation import Expectations
     from lab.record.store import Record
     from lab.record.trial import Trial
 
@@ -44,7 +45,8 @@ class RunningSession:
 
     ``validity`` has the verdicts on each record's gates, ``policy`` is the recommended one's file. ``timelines`` are Vega-Lite
     specs by the name of the record or, side by side, the test's id; ``pictures`` the SVG of each test's chart, by its file.
-    ``asked`` are the ids of the trials that tests asked for, ``done`` of those with a record; others are :class:`Session`'s.
+    ``asked`` are the ids of the trials that tests asked for, ``done`` of those with a record. What is
+    expected of its claims are ``expectations``. Others are :class:`Session`'s.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -64,6 +66,7 @@ class RunningSession:
     stopped: str = ""
     asked: Collection[str] = ()
     done: Collection[str] = ()
+    expectations: Expectations | None = None
 
     def plan(self, tests: Iterable[Case]) -> None:
         """Keep the ``tests`` that the session was asked for, in their order: one that never runs is missed by its name."""

@@ -19,6 +19,8 @@ INTERRUPTED = "interrupted"  # by Ctrl-C, where no text says why
 PASSED, FAILED, BROKEN, SKIPPED, NOT_RUN = "passed", "failed", "broken", "skipped", "not run"
 OUTCOMES = (NOT_RUN, PASSED, SKIPPED, FAILED, BROKEN)  # a later end of a test counts where it is further to the right
 WORDS = (BREACHED, INVALID, NO_DATA, HELD)  # of verdicts, the worst first
+AS_EXPECTED, UNEXPECTED = "Breached as expected", "Held, not as expected"
+HEADINGS = ("Breached", UNEXPECTED, "Invalid", "No data", AS_EXPECTED)  # of verdicts that are told apart, the worst first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +30,13 @@ class Row(Verdict):
     experiment: str
     trials: Sequence[str] = ()
     runs: int = 1
+
+    @property
+    def heading(self) -> str:
+        """Which of HEADINGS it is told under; "" where it held and nothing else was expected."""
+        if self.verdict == HELD:
+            return UNEXPECTED if not self.passes else ""
+        return AS_EXPECTED if self.verdict == BREACHED and self.passes else self.verdict.capitalize()
 
 
 @dataclass

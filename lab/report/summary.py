@@ -15,7 +15,18 @@ from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA
 from lab.judge.gates import VALID
 from lab.number_format import number
 from lab.report.coverage import Coverage, Entry
-from lab.report.session import BROKEN, FAILED, NOT_RUN, Case, Row, Session, Validity
+from lab.report.session import (
+    AS_EXPECTED,
+    BROKEN,
+    FAILED,
+    HEADINGS,
+    NOT_RUN,
+    UNEXPECTED,
+    Case,
+    Row,
+    Session,
+    Validity,
+)
 from lab.report.tables import Table
 from lab.report.verdict_text import (
     Experiment,
@@ -71,6 +82,16 @@ class Summary:
         return Counter(row.verdict for row in self.rows if row.kind == kind)
 
     @cached_property
+    def told(self) -> Counter[str]:
+        """How many verdicts are told under each of HEADINGS."""
+        return Counter(row.heading for row in self.rows)
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing needs attention but breaches that were expected."""
+        return self.headline == ALL_WELL or [heading for heading, _ in self.attention] == [AS_EXPECTED]
+
+    @cached_property
     def outcomes(self) -> Counter[str]:
         """How many tests passed, failed, broke, were skipped or did not run."""
         return Counter(test.outcome for test in self.session.tests)
@@ -82,7 +103,7 @@ class Summary:
             test
             for test in self.session.tests
             if (test.outcome == BROKEN and not test.is_invalid)
-            or (test.outcome == FAILED and all(row.verdict == HELD for row in test.rows))
+            or (test.outcome == FAILED and all(row.passes for row in test.rows))
         ]
 
     @cached_property
@@ -106,13 +127,16 @@ class Summary:
         by_invalid = sum(test.outcome == BROKEN and test.is_invalid for test in self.session.tests)
         cause = f", {by_invalid} of them by invalid trials" if by_invalid else ""
         failed = sum(test.outcome == FAILED for test in self.ended)
-        words = Counter(row.verdict for row in self.rows)
+        claims, known = self.count("claim")[BREACHED], self.told[AS_EXPECTED]
+        some = f", {'all' if known == claims else known} of them expected" if known else ""
         told = [
             (self.outcomes[BROKEN], f"test is broken{cause}", f"tests are broken{cause}"),
-            *((self.count(kind)[BREACHED], f"{kind} was breached", f"{kind}s were breached") for kind in KINDS),
+            *((self.count(kind)[BREACHED], f"{kind} was breached", f"{kind}s were breached") for kind in KINDS[:-1]),
+            (claims, "claim was breached, as expected" if known else "claim was breached", f"claims were breached{some}"),
+            (self.told[UNEXPECTED], "claim held, not as expected", "claims held, not as expected"),
             (failed, "test failed beside its claims", "tests failed beside their claims"),
-            (words[INVALID], "verdict is invalid", "verdicts are invalid"),
-            (words[NO_DATA], "verdict has no data", "verdicts have no data"),
+            (self.told["Invalid"], "verdict is invalid", "verdicts are invalid"),
+            (self.told["No data"], "verdict has no data", "verdicts have no data"),
             (len(self.validity[NO_DATA]), "trial is not known to be valid", "trials are not known to be valid"),
             (len(self.missing), "experiment is missing", "experiments are missing"),
         ]
@@ -134,6 +158,7 @@ class Summary:
         for kind in KINDS:
             words = self.count(kind)
             shown = [f"{words[word]} {word}" for word in (HELD, BREACHED, NO_DATA)]
+            shown[1] += f" ({known} as expected)" if (known := self.told[AS_EXPECTED]) and kind == "claim" else ""
             shown += [f"{words[INVALID]} {INVALID}"] if words[INVALID] else []
             unstated = sum(row.kind == kind and not row.source for row in self.rows)
             counts.append(f"{kind}s: {', '.join(shown)}" + (f" ({unstated} without a source)" if unstated else ""))
@@ -152,8 +177,8 @@ class Summary:
             tests = [test for test in self.ended if test.outcome == outcome]
             entries = [Entry(f"{test.called}, {test.name}", short(test.remark), anchor(test.id)) for test in tests]
             found.append((heading, entries))
-        for word, heading in ((BREACHED, "Breached"), (INVALID, "Invalid"), (NO_DATA, "No data")):
-            rows = [(test, row) for test in self.session.tests for row in test.rows if row.verdict == word]
+        for heading in HEADINGS:
+            rows = [(test, row) for test in self.session.tests for row in test.rows if row.heading == heading]
             found.append((heading, [Entry(test.called, in_words(row), anchor(test.id)) for test, row in rows]))
         found.append(("Missing", [Entry(name.replace("_", " "), MISSING_TEXT, anchor(name)) for name in self.missing]))
         return [(heading, entries) for heading, entries in found if entries]
@@ -199,7 +224,8 @@ class Summary:
             more = f"; {runs(row)}" if row.repeats or row.pairs else ""
             shown = "no data" if row.measured is None else measured(row, "{:,.4g}".format)
             wanted = f"{row.operator} {row.bound:,g} {row.unit}"
-            told.append(f"{row.verdict:>8}  {row.kind:<9}  {row.objective}: {shown} (wanted {wanted}){more}")
+            said = "" if row.as_expected is None else "; as expected" if row.as_expected else "; not as expected"
+            told.append(f"{row.verdict:>8}  {row.kind:<9}  {row.objective}: {shown} (wanted {wanted}){more}{said}")
         return [*told, self.tally] if told else []
 
     @property

@@ -10,6 +10,7 @@ from lab import evidence
 from lab.errors import Breach, InvalidTrial
 from lab.evidence import Evidence
 from lab.inputs.scale import Scale
+from lab.judge.expectation import Expectations, Known
 from lab.judge.quantity import Quantity, Undecided
 from lab.judge.runs import Runs
 from lab.measure.delivery import AT_LEAST_ONCE, EXACTLY_ONCE
@@ -131,3 +132,16 @@ def test_a_claim_on_an_invalid_trial_is_no_pass_and_no_breach(session, value, tm
     (row,) = session.rows
     assert (row.verdict, row.measured, "steal 0.3" in row.note) == ("invalid", value, True)
     assert list(session.validity) == [tmp_path.name]
+
+
+@pytest.mark.parametrize(("value", "held", "fails"), [(5, 0, False), (1, 0, True), (5, None, True), (1, None, False)])
+def test_a_session_that_expects_a_breach_fails_by_a_difference(session, value, held, fails):
+    """A breach that is expected fails nothing; a claim that holds where it never did fails, with both numbers."""
+    known = {} if held is None else {"it is calm": Known(held, 20, "5 flips", ["a"])}
+    session.expectations = Expectations({"5_flapping": known})
+    with (
+        pytest.raises(Breach, match=rf"expected .*now held {int(not held and value < 2)} of 1") if fails else nullcontext(),
+        Evidence("5_flapping", session).of(records("a"), delivery=None) as claim,
+    ):
+        claim(Quantity("flips", "flips", value) <= 2, "it is calm")
+    assert session.rows[0].passes is not fails

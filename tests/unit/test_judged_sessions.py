@@ -14,6 +14,7 @@ from lab.inputs import scale as scales
 from lab.inputs.workload import Workload
 from lab.options import USER_FILES
 from lab.trial.user_files import UserFiles
+from tests import expected
 from tests.suite import NESTED_S, experiments
 
 from .measure.built import sealed
@@ -28,9 +29,9 @@ BROUGHT = UserFiles(EXAMPLES / "orders.yaml", EXAMPLES / "evening-peak.yaml", EX
 FILES = [f"tests/experiments/test_{name}.py" for name in ("acceptance", "2_reaction_and_drain")]
 
 
-def suite(*options, environment=None):
+def suite(*options, environment=None, tests=FILES):
     """What a session of two experiments prints with ``options``, and its exit code."""
-    words = experiments(*options, tests=FILES)
+    words = experiments(*options, tests=tests)
     how = {"cwd": paths.PROJECT, "env": environment, "capture_output": True, "text": True, "timeout": NESTED_S}
     ran = subprocess.run(words, check=False, **how)
     return ran.returncode, ran.stdout + ran.stderr
@@ -92,6 +93,22 @@ def test_an_option_that_can_not_work_is_one_clear_line(option, code, line, tmp_p
     assert ended == code
     assert line in printed
     assert "cluster up" not in printed
+
+
+@pytest.mark.parametrize("given", ["nothing", "the committed file", "a file that differs"])
+def test_a_real_session_is_red_by_a_difference_alone(given, tmp_path):
+    """A claim that no run of the archive's session held: red, green where that is expected, red with both numbers where not."""
+    text = expected.FILE.read_text(encoding="utf-8")
+    if given == "a file that differs":
+        text = text.replace("CPU asks for nothing:\n      held: 1\n", "CPU asks for nothing:\n      held: 5\n")
+    (tmp_path / "expected.yaml").write_text(text)
+    option = [] if given == "nothing" else [f"--expected={tmp_path / 'expected.yaml'}:extended"]
+    words = ["-k", "request_is_a_free", "--repeat=3", "--from-records=evidence:2026-11-23-three-runs", f"--results={tmp_path}"]
+    code, printed = suite(*words, *option, tests=["tests/experiments/test_1_signal.py"])
+    assert code == (0 if given == "the committed file" else 1)
+    expectation = {"the committed file": ", as expected", "a file that differs": ""}.get(given, "")
+    assert f"1 claim was breached{expectation}." in printed
+    assert ("(expected held (1 steps, 5 of 5 held), now held 0 of 3 (1 steps))" in printed) is (given == "a file that differs")
 
 
 @pytest.mark.parametrize(

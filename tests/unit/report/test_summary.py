@@ -122,6 +122,20 @@ def test_a_test_that_fails_beside_its_claims_is_told(page: Page) -> None:
     assert "why 2 reaction failed" not in text
 
 
+@everywhere
+def test_breaches_that_were_expected_are_counted_apart(page: Page) -> None:
+    """With what holds and was not to. A session in which nothing differs is well; a plain assertion that fails is told."""
+    known, other = replace(BREACHED, as_expected=True), replace(HELD, as_expected=False)
+    text = plain(page([known, known, BREACHED, other], outcomes={"2 reaction": "failed"}))
+    assert "3 claims were breached, 2 of them expected. 1 claim held, not as expected." in text
+    assert "3 breached (2 as expected)" in text
+    assert "1 claim was breached, as expected." in plain(page([known]))
+    assert "2 claims were breached, all of them expected." in plain(page([known, known]))
+    assert [Summary(session(rows)).is_well for rows in ([HELD], [HELD, known], [known, BREACHED])] == [True, True, False]
+    assert [len(found) for _, found in Summary(session([known, BREACHED, other])).attention] == [1, 1, 1]
+    assert "1 test failed beside its claims" in plain(page([known], outcomes={"2 reaction": "failed"}))
+
+
 @pages
 def test_an_empty_session_says_so(page: Page) -> None:
     """Nothing judged and nothing concluded is written out, not left blank. Facts that are not known are left out."""
