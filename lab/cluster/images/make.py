@@ -192,7 +192,7 @@ def _kafka(image: str, scratch: Path, made_of: str) -> None:
 
 
 def _node(image: str, scratch: Path, made_of: str) -> None:
-    plane, own = build.ensure(), build.ensure(build.NODE_COMPONENTS)
+    own = build.ensure(build.NODE_COMPONENTS)
     pause = f"{catalog.OURS}/pause:{build.PAUSE}"
     inside = {
         **{name: f"{catalog.OURS}/{name}:v{build.KUBERNETES}" for name in CONTROL_PLANE},
@@ -222,7 +222,7 @@ def _node(image: str, scratch: Path, made_of: str) -> None:
     (context / "bin").mkdir()
     for name in ("kubelet", "kubeadm"):
         shutil.copy(own.binary(name), context / "bin")
-    shutil.copy(plane.binary("kubectl"), context / "bin")
+    shutil.copy(own.binary("kubectl"), context / "bin")
     (context / "images").mkdir()
     docker.run("save", "--output", str(context / "images" / "kubernetes.tar"), *inside.values(), proxy)
     docker.build(context, image, {"BASE": base, "PAUSE": pause}, {LABEL: made_of})

@@ -30,10 +30,10 @@ def test_no_go_and_no_network_is_one_clear_line(empty_cache, monkeypatch):
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go to be told no by its proxy")
 def test_no_network_for_the_modules_is_one_clear_line(empty_cache, monkeypatch, tmp_path):
-    """Go is there, the modules are not: names the component and the proxy."""
+    """Go is there, the modules are not: names the components and the proxy."""
     monkeypatch.setenv("GOPROXY", "off")
     monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
-    with pytest.raises(LabFault, match="building etcd: the Go module proxy can't be reached") as error:
+    with pytest.raises(LabFault, match=r"building etcd, kube-apiserver, .*: the Go module proxy can't be reached") as error:
         build.ensure()
     assert "\n" not in str(error.value)
     assert build.built() is None
@@ -46,12 +46,42 @@ def test_a_changed_pin_is_another_build(components):
     assert build.key(changed) != build.key(components)
 
 
+def test_a_tree_in_the_place_of_a_module_decides_the_key(tmp_path, monkeypatch):
+    """A changed file of it is another build; its history is not, and neither is a module in another's place."""
+    monkeypatch.setattr(build, "MODULES", tmp_path)
+    for folder in ("graph", "keda/cmd", "keda/.git"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "graph" / "go.mod").write_text("replace (\n\tx/keda/v2 => ../keda\n\tx/a => x/b v1.0.0\n)\n")
+    components = [dataclasses.replace(build.COMPONENTS[0], folder="graph")]
+    keys = [build.key(components)]
+    for name in ("keda/.git/index", "keda/cmd/main.go", "keda/crd.yaml"):
+        (tmp_path / name).write_text("changed")
+        keys.append(build.key(components))
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+
+
+@pytest.mark.parametrize(
+    ("told", "version"),
+    [
+        ("\tdep\tx/keda/v2\tv2.21.0\th1:sum=\n\tdep\tx/o\tv1.0.0\n\t=>\t../o\t(devel)\t\n", "v2.21.0"),
+        ("\tdep\tx/keda/v2\tv2.21.0\n\t=>\t../keda\t(devel)\t\n", "v2.21.0 => ../keda (devel)"),
+        ("\tmod\tx/keda/v2\tv2.21.0\th1:sum=\n\t=>\tx/fork\tv2.21.1\th1:sum=\n", "v2.21.0 => x/fork v2.21.1"),
+    ],
+)
+def test_a_replaced_module_is_recorded_as_such(monkeypatch, tmp_path, told, version):
+    """What stands in for the pinned module is told beside its version."""
+    monkeypatch.setattr(build, "run_go", lambda *_: f"keda: go1.26.8\n\tpath\tx/keda/v2/cmd\n{told}")
+    component = build.Component("keda", "kubernetes", "x/keda/v2/cmd", "x/keda/v2", "v2.21.0")
+    assert build._verified("go", tmp_path, component) == version
+
+
 @pytest.mark.services
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go to read a binary's version")
 def test_a_binary_of_another_version_is_not_accepted():
     """The version is read from the binary itself."""
-    kubectl = next(component for component in build.COMPONENTS if component.name == "kubectl")
-    binary = build.ensure().binary("kubectl")
-    assert build._verified("go", binary, kubectl) == kubectl.version
-    with pytest.raises(LabFault, match=r"kubectl: built v1\.36\.4, wanted v9\.9\.9"):
-        build._verified("go", binary, dataclasses.replace(kubectl, version="v9.9.9"))
+    scheduler = next(component for component in build.COMPONENTS if component.name == "kube-scheduler")
+    binary = build.ensure().binary("kube-scheduler")
+    assert build._verified("go", binary, scheduler) == scheduler.version
+    with pytest.raises(LabFault, match=r"kube-scheduler: built v1\.36\.4, wanted v9\.9\.9"):
+        build._verified("go", binary, dataclasses.replace(scheduler, version="v9.9.9"))

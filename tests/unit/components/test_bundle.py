@@ -171,6 +171,7 @@ def served(cache, tmp_path, monkeypatch):
     monkeypatch.setattr(Handler, "data", data)
     monkeypatch.setattr(build, "ensure", lambda: build.Built(paths.cache_dir() / "built", {}))
     monkeypatch.setattr(jars, "resolve", lambda *_: [])
+    monkeypatch.setattr(jars, "spark_kafka", list)
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.02])
         thread.start()
