@@ -70,15 +70,11 @@ def test_a_reaction_is_told_from_the_last_spike():
     ],
 )
 def test_a_window_is_of_the_newest_trial(known, now, name, start, end):
-    """Five minutes of it at most, up to now while it runs."""
+    """Five minutes of it at most, up to now while it runs. Without a trial only a named one has one."""
     shown = window(known, 5, None, now)
     assert (shown.namespace, shown.step, shown.start, shown.end) == (name, 1, start, end)
-
-
-def test_no_trial_is_no_window():
-    """Unless a namespace was named: that one may be about to begin."""
-    assert window({}, 5, None, 1000) is None
-    assert window({}, 5, "trial-a", 1000).namespace == "trial-a"
+    assert window({}, 5, None, now) is None
+    assert window({}, 5, name, now).namespace == name
 
 
 @pytest.mark.parametrize("seconds", [60, 3600, 43200])

@@ -145,29 +145,29 @@ async def test_a_crashing_container_is_restarted_with_back_off(tmp_path: Path) -
         assert (await n.ended(obj))["exitCode"] == 3
 
 
+ONCE = "[ -e $HOME/seen ] && exit 0; touch $HOME/seen; exit 1"
+
+
 @pytest.mark.parametrize(
-    ("policy", "code", "phase"), [("Never", 0, "Succeeded"), ("Never", 4, "Failed"), ("OnFailure", 0, "Succeeded")]
+    ("policy", "script", "phase", "code", "restarts"),
+    [
+        ("Never", "exit 0", "Succeeded", 0, 0),
+        ("Never", "exit 4", "Failed", 4, 0),
+        ("OnFailure", "exit 0", "Succeeded", 0, 0),
+        ("OnFailure", ONCE, "Succeeded", 0, 1),
+    ],
 )
-async def test_a_pod_that_ends_for_good_stays_until_it_is_deleted(tmp_path: Path, policy: str, code: int, phase: str) -> None:
-    """A container that its policy does not restart settles the phase; the object is removed only on deletion."""
+async def test_a_pod_that_ends_for_good_stays_until_it_is_deleted(tmp_path, policy, script, phase, code, restarts) -> None:
+    """OnFailure runs a failed container again, and leaves one that has succeeded; the object is removed only on deletion."""
     async with node(tmp_path) as n:
-        obj = pod(shell(f"exit {code}"), policy=policy)
+        obj = pod(shell(script), policy=policy)
         n.apply(obj)
         await n.phase(phase)
         assert n.api.shown()[-1]["state"]["terminated"]["exitCode"] == code
-        assert n.api.shown()[-1]["restartCount"] == 0
+        assert n.api.shown()[-1]["restartCount"] == restarts
         assert n.api.deleted == []
         n.delete(obj, 0)
         await n.removed(obj)
-
-
-async def test_on_failure_restarts_until_the_container_succeeds(tmp_path: Path) -> None:
-    """OnFailure runs a failed container again and leaves one that has succeeded."""
-    async with node(tmp_path) as n:
-        n.apply(pod(shell(f"[ -e {tmp_path}/seen ] && exit 0; touch {tmp_path}/seen; exit 1"), policy="OnFailure"))
-        await n.phase("Succeeded")
-        assert n.api.shown()[-1]["restartCount"] == 1
-        assert n.api.shown()[-1]["lastState"]["terminated"]["exitCode"] == 1
 
 
 async def test_a_pod_of_two_containers_is_ready_and_over_only_with_both(tmp_path: Path) -> None:

@@ -46,31 +46,29 @@ def test_partitions_without_a_commit_count_one_under_latest(kind, metadata, spec
         assert f"lag {6 if 'partitionLimitation' in metadata else 24} on " in found.why
 
 
-def test_without_a_topic_a_group_at_zero_is_not_woken():
-    """KEDA asks which topics the group has: before anyone has subscribed there are none."""
-    assert baseline(scaled(metadata={"topic": ""}), 24).replicas == 0
-    assert baseline(scaled(metadata={"topic": ""}, minReplicaCount=1), 24).replicas == 3
+DISABLED = {"horizontalPodAutoscalerConfig": {"behavior": {"scaleUp": {"selectPolicy": "Disabled"}}}}
+MEMORY = {"type": "memory", "metricType": "Utilization", "metadata": {"value": "70"}}
 
 
-def test_other_triggers_are_not_asked():
-    """What CPU at rest is, no one knows beforehand. A text that says no offsetResetPolicy never begins at 0."""
-    memory = {"type": "memory", "metricType": "Utilization", "metadata": {"value": "70"}}
-    assert baseline(scaled(other=[memory]), 24).replicas == 3
-    written = policy.load(paths.MANIFESTS / "ridehailing" / "fare-reconciliation-as-written.yaml")
-    assert baseline(written, 24).replicas == 1
-
-
-def test_a_policy_that_forbids_to_scale_up_stays_where_it_is_woken():
-    """From 0 to 1 is KEDA's, and not the HPA's."""
-    advanced = {"horizontalPodAutoscalerConfig": {"behavior": {"scaleUp": {"selectPolicy": "Disabled"}}}}
-    assert baseline(scaled(advanced=advanced), 24).replicas == 1
-
-
-def test_what_lasts_is_counted_as_the_scaler_counts_it():
-    """A message of each partition once it has lasted; of ages so little that it wakes the group and asks for no more."""
-    assert baseline(scaled("external", LASTING), 24).replicas == 6
-    assert baseline(scaled("external", LASTING | {"offsetResetPolicy": "earliest"}), 24).replicas == 0
-    assert baseline(scaled("external", LASTING | {"lagThreshold": "", "lagSeconds": "30"}), 24).replicas == 1
+@pytest.mark.parametrize(
+    ("found", "replicas"),
+    [
+        (scaled(metadata={"topic": ""}), 0),  # KEDA asks which topics the group has: before anyone has subscribed, none
+        (scaled(metadata={"topic": ""}, minReplicaCount=1), 3),
+        (scaled(other=[MEMORY]), 3),  # what memory at rest is, no one knows beforehand
+        (policy.load(paths.MANIFESTS / "ridehailing" / "fare-reconciliation-as-written.yaml"), 1),  # no offsetResetPolicy
+        (scaled(advanced=DISABLED), 1),  # from 0 to 1 is KEDA's, and not the HPA's
+        (scaled("external", LASTING), 6),  # a message of each partition, once it has lasted
+        (scaled("external", LASTING | {"offsetResetPolicy": "earliest"}), 0),
+        (
+            scaled("external", LASTING | {"lagThreshold": "", "lagSeconds": "30"}),
+            1,
+        ),  # of no age: it wakes, and asks for no more
+    ],
+)
+def test_what_else_a_new_group_has(found, replicas):
+    """Without a topic, beside other triggers, where to scale up is forbidden, and by the persistent-lag scaler."""
+    assert baseline(found, 24).replicas == replicas
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")

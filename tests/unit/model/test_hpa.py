@@ -13,7 +13,6 @@ from tests.unit.inputs.written import refused
 
 T = 100  # lagThreshold
 LAG = {"type": "External", "external": {"metric": {"name": "lag"}, "target": {"type": "AverageValue", "averageValue": str(T)}}}
-CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
 AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
 
 
@@ -101,47 +100,6 @@ def test_the_largest_proposal_wins_and_a_failed_metric_forbids_scaling_down(lags
     spec = parsed(metrics=[LAG] * len(lags), behavior=AT_ONCE)
     decision, _ = hpa.decide(spec, hpa.State(), 5, [None if lag is None else hpa.external(lag * T) for lag in lags], 0)
     assert (decision.desired, decision.failed, decision.proposals) == (desired, failed, lags)
-
-
-@pytest.mark.parametrize(
-    ("spec", "lag", "reason"),
-    [
-        (parsed(least=3), 0, "TooFewReplicas"),
-        (parsed(most=6), 50 * T, "TooManyReplicas"),
-        (WITHOUT, 50 * T, "ScaleUpLimit"),
-        (WITHOUT, 6 * T, None),
-        (parsed(behavior=pods_down(1, 300, 9)), T, "ScaleDownLimit"),
-    ],
-)
-def test_limited(spec, lag, reason):
-    """The reason of ScalingLimited, once nothing of the window is left."""
-    _, state = hpa.decide(spec, hpa.State(), 5, [hpa.external(lag)], 0)
-    assert hpa.decide(spec, state, 5, [hpa.external(lag)], 1000)[0].limited == reason
-
-
-def test_a_value_target_counts_ready_pods():
-    """And a target without any pod fails the metric."""
-    metric = {"type": "External", "external": {"metric": {"name": "lag"}, "target": {"type": "Value", "value": "1k"}}}
-    spec = parsed(metrics=(metric,))
-    pods = [hpa.Pod("a"), hpa.Pod("b"), hpa.Pod("c", ready=False), hpa.Pod("d", phase="Pending")]
-    some, _ = hpa.decide(spec, hpa.State(), 4, [hpa.external(3000)], 0, pods=pods)
-    none, _ = hpa.decide(spec, hpa.State(), 4, [hpa.external(3000)], 0, pods=[])
-    assert (some.desired, none.failed) == (6, True)
-
-
-PODS = [hpa.Pod(name) for name in "abcd"]
-LATE = [*PODS[:3], hpa.Pod("d", ready=False, started=990, ready_changed=990)]
-
-
-@pytest.mark.parametrize(
-    ("pods", "each", "known", "desired"),
-    [(PODS, 1000, 4, 8), (PODS, 1000, 3, 6), (PODS, 100, 4, 1), (PODS, 100, 3, 3), (LATE, 1000, 4, 6), ([], 1000, 1, 4)],
-)
-def test_cpu(pods, each, known, desired):
-    """Missing pods count as idle on the way up, as full on the way down; pods not ready yet as idle on the way up."""
-    spec = parsed(metrics=(CPU,), behavior=AT_ONCE)
-    usage = {name: hpa.Usage(each, at=995) for name in "abcd"[:known]}
-    assert hpa.decide(spec, hpa.State(), 4, [usage], 1000, pods=pods)[0].desired == desired
 
 
 def test_the_log_can_be_read():

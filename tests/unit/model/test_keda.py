@@ -67,26 +67,15 @@ def test_a_pause_is_in_the_hpa_too():
     assert keda.hpa(scaled(noted={"paused-replicas": "3"})) is None
 
 
-@pytest.mark.parametrize(
-    ("behavior", "replicas", "metric"),
-    [
-        ("static", 9, 60),
-        ("currentReplicas", 9, 90),
-        ("currentReplicasIfHigher", 9, 90),
-        ("currentReplicasIfHigher", 2, 60),
-        ("currentReplicasIfLower", 9, 60),
-        ("currentReplicasIfLower", 2, 20),
-    ],
-)
-def test_fallback_after_more_than_the_threshold_of_failures(behavior, replicas, metric):
+def test_fallback_after_more_than_the_threshold_of_failures():
     """The metric that makes the HPA ask for those replicas, active; before it, an error to the HPA."""
-    policy = scaled(fallback={"failureThreshold": 2, "replicas": 6, "behavior": behavior})
+    policy = scaled(fallback={"failureThreshold": 2, "replicas": 6})
     failures, seen = 0, []
     for _ in range(3):
-        observed = keda.observe(policy, ScalerError("no brokers"), failures, 10, replicas=replicas)
+        observed = keda.observe(policy, ScalerError("no brokers"), failures, 10)
         failures = observed.failures
         seen.append((observed.metric, observed.fallback))
-    assert seen == [(None, False), (None, False), (metric, True)]
+    assert seen == [(None, False), (None, False), (60, True)]
     assert keda.state(policy, [observed]).active
     assert keda.observe(policy, Reading(5, False, ()), failures, 10).failures == 0
 

@@ -111,21 +111,3 @@ def test_the_cap_never_leaves_more_than_a_bound_and_a_bit(plain, cap, found):
     assert 0 <= read.metric < (bound + 1) * trigger.lag_threshold
     if trigger.even:
         assert read.metric <= bound * trigger.lag_threshold
-
-
-@given(settings, caps, st.lists(st.integers(0, 10**6), min_size=1, max_size=12), st.data())
-def test_more_lag_is_never_a_smaller_bound_than_the_cap(plain, cap, lags, data):
-    """The replicas asked for, in whole thresholds, never fall when a lagging partition's lag grows."""
-    trigger = one(KAFKA, **plain, **cap)
-    place = data.draw(st.integers(0, len(lags) - 1))
-    grown = [value + data.draw(st.integers(0, 10**6)) * (index == place) for index, value in enumerate(lags)]
-    before, after = (lag.read(trigger, topic(*values), {}).metric // trigger.lag_threshold for values in (lags, grown))
-    assert before <= after
-
-
-@given(settings, events)
-def test_without_a_cap_every_message_counts(plain, found):
-    """The metric is the lag, but for one below 0; activation compares the lag with the persistent one included."""
-    read = lag.read(one(KAFKA, allowIdleConsumers="true", **plain), {"events": found}, {})
-    assert read.metric == max(0, read.lag)
-    assert read.active == (read.activation_lag > 0)
