@@ -102,8 +102,8 @@ def test_a_trigger_on_arrivals_ends_the_flapping_of_bursts_that_its_query_sees(f
     assert (both["worst_age_s"] < alone["worst_age_s"]) is (window == "2s")
 
 
-def test_the_json_of_simulate_holds_together(lab):
-    """From the floor up and back to it; the log is the changes that are counted."""
+def test_the_json_of_simulate_holds_together(lab, figures):
+    """From the floor up and back to it; the log is the changes that are counted. Flags go before the workload."""
     content = json.loads(lab("simulate", *THEIRS, "--objective-s=20", "--json", "--seed=7"))
     found, log = content["figures"], content["log"]
     assert content["consumers"]["rate"] == 100
@@ -115,6 +115,8 @@ def test_the_json_of_simulate_holds_together(lab):
     assert 0 < found["late_s"] < content["duration_s"]
     assert content["missing"] == {}
     assert {one["verdict"] for one in content["objectives"]} == {"held", "breached"}
+    slow = figures(*THEIRS, "--objective-s=20", "--pod-rate=80", "--start-s=30")
+    assert (slow["late_s"] > found["late_s"], slow["reaction_s"] > found["reaction_s"] + 20) == (True, True)
 
 
 def test_a_scale_is_shown_at_real_time(lab, figures):
@@ -135,13 +137,6 @@ def test_a_scale_is_shown_at_real_time(lab, figures):
     assert "simulated at medium: time / 15" in lab("simulate", *THEIRS, "--scale=medium")
     plain, medium = (figures(*THEIRS, "--start-s=2", f"--scale={name}")["reaction_s"] for name in scales)
     assert 28 <= medium - plain < 60
-
-
-def test_a_slower_pod_is_later(figures):
-    """Flags go before the workload: half the rate, a start ten times as long."""
-    plain, slow = (figures(*THEIRS, "--objective-s=20", *more) for more in ([], ["--pod-rate=80", "--start-s=30"]))
-    assert slow["late_s"] > plain["late_s"]
-    assert slow["reaction_s"] > plain["reaction_s"] + 20
 
 
 def test_the_persistent_lag_scaler_is_a_trigger_like_another(lab, tmp_path):
@@ -170,7 +165,10 @@ def test_what_a_profile_does_not_show_is_no_data(lab, tmp_path):
 
 
 def test_tune_recommends_one_and_writes_it(lab, figures, chart, tmp_path):
-    """The file is the user's with the changes it names, and simulates as was said; the same in one process as in two."""
+    """The file is the user's with the changes it names, and simulates as was said; the same in one process as in two.
+
+    The table has given and recommended side by side, and a sentence for each change.
+    """
     output = tmp_path / "tuned.yaml"
     given = ["tune", *THEIRS, "--candidates=20", "--json"]
     code = "import sys; from lab.commands import tune; tune.CHUNK = 10; from lab.__main__ import main; sys.exit(main())"
@@ -192,10 +190,6 @@ def test_tune_recommends_one_and_writes_it(lab, figures, chart, tmp_path):
     assert {name: again[name] for name in ("late_s", "pod_minutes", "flips")}.items() <= chosen.items()
     assert json.loads(lab(*given, "--processes=1", f"--chart={chart('png')}")) == content
     assert chart("png").read_text().startswith("png")
-
-
-def test_the_table_of_tune_says_why(lab):
-    """Given and recommended side by side, and a sentence for each change."""
     text = lab("tune", *THEIRS, "--candidates=10", "--processes=1")
     assert "10 policies simulated" in text
     assert text.index("as given") < text.index("recommended") < text.index("front")
@@ -218,8 +212,11 @@ def test_plane_simulates_each_combination_alone(lab, figures, chart):
     assert (sum(line.endswith("as given") for line in lines), len(lines)) == (1, 3 + 1 + 1 + 8)
 
 
-def test_what_a_judged_record_lacks_is_no_data(lab, tmp_path):
-    """A record of lag and replicas alone: its measures are told, no agreement and no prediction is."""
+def test_what_a_judged_record_lacks_is_no_data(lab, refused, tmp_path):
+    """A record of lag and replicas alone: its measures are told, no agreement and no prediction is.
+
+    A chart is of one record and of a prediction, which needs others.
+    """
     inputs, told = profile(0, 100, (0, "baseline"), (10, "spike"), (50, "drain"))
     record(
         tmp_path / "built",
@@ -235,6 +232,9 @@ def test_what_a_judged_record_lacks_is_no_data(lab, tmp_path):
     assert (content["record"], content["overview"]["peak lag (messages)"]) == ("built", 500)
     assert content["measures"]["reaction"]["no data"]
     assert (content["agreement"], content["prediction"]) == (None, None)
+    line = refused("judge", tmp_path, f"--chart={tmp_path}/x.png")
+    assert "--chart" in line
+    assert "allowed: one record to draw, and --calibrate" in line
 
 
 @pytest.mark.parametrize(
@@ -280,14 +280,6 @@ def test_a_cpu_trigger_needs_a_workload(lab, refused, tmp_path):
     assert "pod-minutes" in lab("simulate", *given, WORK)
     line = refused("plane", f"--scaledobject={triggered(tmp_path, CPU)}", *THEIRS[1:])
     assert line.startswith(f"lab: {theirs}: spec.triggers: ['cpu'] is not allowed; allowed: one trigger with a lag")
-
-
-def test_a_chart_is_of_one_record(refused, tmp_path):
-    """And of a prediction, which needs others."""
-    record(tmp_path / "built")
-    line = refused("judge", tmp_path, f"--chart={tmp_path}/x.png")
-    assert "--chart" in line
-    assert "allowed: one record to draw, and --calibrate" in line
 
 
 def test_every_command_explains_itself(capsys):

@@ -39,14 +39,6 @@ def records(*names):
     return {name: Runs([SimpleNamespace(name=name, scale=Scale("real", 1, 1))]) for name in names}
 
 
-def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
-    """It is in the session's rows, and never held."""
-    with Evidence("1 signal", session).of(records("a", "b"), delivery=None) as claim:
-        claim(FEW > 0, "the first is later", "a pilot")
-    (row,) = session.rows
-    assert (row.verdict, row.measured, row.note.startswith("1 pair")) == ("no data", None, True)
-
-
 @pytest.mark.parametrize("other", [Quantity("flips", "flips", None, "no spike"), Quantity("flips", "flips", 3)])
 def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
     """Only the session's own choice of few runs is excused. What has no number has no mark: its reason stands there already."""
@@ -71,7 +63,10 @@ def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
     ],
 )
 def test_the_last_claim_is_the_delivery_of_every_record(session, tmp_path, changed, guarantee, wanted):
-    """Of all that the block is given; one run that breaks the guarantee fails the block, unless it makes none."""
+    """Of all that the block is given; one run that breaks the guarantee fails the block, unless it makes none.
+
+    A claim on too few pairs is never held, and no breach.
+    """
     runs = Runs([trial(tmp_path / "whole"), trial(tmp_path / "other", ledger=replace(EXACT, **changed))])
     with (
         pytest.raises(Breach) if "breached" in wanted else nullcontext(),
@@ -79,6 +74,7 @@ def test_the_last_claim_is_the_delivery_of_every_record(session, tmp_path, chang
     ):
         claim(FEW > 0, "the first is later")
     assert [row.verdict for row in session.rows] == ["no data", *wanted]
+    assert (session.rows[0].measured, session.rows[0].note.startswith("1 pair")) == (None, True)
     assert [row.why for row in session.rows[1:]] == [guarantee.sentence for _ in wanted]
 
 

@@ -28,27 +28,8 @@ FILE = Path("my.yaml")
 QUICK = Scale("quick", 30, 1)
 PODS = Consumers(1.0, 1.0, footprint=Footprint(100, 1.0))
 SIMULATED = Situation(profile.Profile((profile.Step(0, 1, "baseline"),), 60), np.ones(1), PODS)
-WORDS = [
-    "",
-    " ",
-    "0",
-    "1",
-    "-1",
-    "007",
-    "1.5",
-    "1e9",
-    "nan",
-    "true",
-    "no",
-    "a,b",
-    "1-3",
-    "500m",
-    "2Gi",
-    "x=y",
-    "\x00",
-    "é",
-    "\n",
-]
+WORDS = ["", " ", "0", "1", "-1", "007", "1.5", "1e9", "nan", "true", "no", "a,b", "1-3"]
+WORDS += ["500m", "2Gi", "x=y", "\x00", "é", "\n"]
 WORDS += ["kafka", "apache-kafka", "cpu", "memory", "cron", "prometheus", "external", "latest", "AverageValue", "Utilization"]
 WORDS += ["Percent", "a" * 300]
 ODD = [None, True, False, 0, 1, -1, 2**70, -(2**70), 0.5, 1e308, float("nan"), float("inf"), [], {}, set(), b"x"]
@@ -143,9 +124,8 @@ KUBECTL = {"metadata": NAMED, "status": {}}
 ALL = of_kind("ScaledObject", "manifests/*/*.yaml", "docs/examples/*.yaml")
 ALL += [ALL[0] | KUBECTL | {"spec": ALL[0]["spec"] | {"triggers": TRIGGERS[:count]}} for count in range(1, len(TRIGGERS) + 1)]
 ALL += [{"apiVersion": "v1", "kind": "List", "items": ALL[:1]}]
-LASTING = [
-    dict(one["metadata"]) for item in ALL[:-1] for one in item["spec"]["triggers"] if "sustainSeconds" in one["metadata"]
-]
+METADATA = [one["metadata"] for item in ALL[:-1] for one in item["spec"]["triggers"]]
+LASTING = [dict(one) for one in METADATA if "sustainSeconds" in one]
 HPAS = of_kind("HorizontalPodAutoscaler", "manifests/*/*.yaml")
 PARSERS = {
     "ScaledObject of a trial": (a_scaledobject, ALL),

@@ -176,15 +176,14 @@ def test_an_interrupted_session_says_how_much_of_it_ran(session, end):
     assert ran.printed.splitlines()[-1] == f"read {ran.results / 'report.html'}"
 
 
-def test_a_session_that_ends_before_it_judges_leaves_no_verdicts(session):
-    """Those of an earlier one don't stand in for it; a record that is not there is bad input."""
-    ran = session("refused")
-    assert (ran.code, ran.rows) == (2, None), ran.printed
-
-
-def test_a_session_that_judges_no_trial_leaves_the_verdicts(session):
-    """One of unit tests, whose failure is no fault of a running lab, and one that only collects."""
-    ran = session("test_of_code")
-    assert (ran.code, ran.rows) == (1, json.loads(STALE)), ran.printed
-    ran = session("fault", "--collect-only")
-    assert (ran.code, ran.rows) == (0, json.loads(STALE)), ran.printed
+def test_verdicts_of_an_earlier_session_stand_where_no_trial_is_judged(session):
+    """By unit tests, whose failure is no fault of a running lab, and by a collection. A session that ends before it judges
+    leaves none: a record that is not there is bad input.
+    """
+    for chosen, options, code, rows in (
+        ("test_of_code", [], 1, json.loads(STALE)),
+        ("fault", ["--collect-only"], 0, json.loads(STALE)),
+        ("refused", [], 2, None),
+    ):
+        ran = session(chosen, *options)
+        assert (ran.code, ran.rows) == (code, rows), ran.printed

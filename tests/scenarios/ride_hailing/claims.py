@@ -51,16 +51,6 @@ def implied(rows: Sequence[Row], pod_rate: float = POD_RATE) -> list[float]:
     return lags
 
 
-def users_for(rate: float, cycle_s: float) -> float:
-    """Locust users that make ``rate`` (Little's law)."""
-    return rate * cycle_s
-
-
-def growth(rate: float, pods: int, pod_rate: float = POD_RATE) -> float:
-    """How fast lag grows without a reaction, messages/s."""
-    return rate - pods * pod_rate
-
-
 def monthly(fixed: float, floor: int, evening: float, evening_min: float, batch: float) -> tuple[float, float]:
     """Pod-minutes of a 30-day month (before, after).
 

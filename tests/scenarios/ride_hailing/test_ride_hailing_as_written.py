@@ -18,6 +18,7 @@ from lab import yamlfile
 from lab.errors import InputError
 from lab.inputs import scaledobject
 from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.programs.shape import CYCLE_S
 from tests.scenarios.ride_hailing.trials import policy
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
@@ -33,4 +34,4 @@ def test_what_the_text_gets_wrong_is_said():
     assert wrong == []  # never too low ...
     high = [row.at for row, own in zip(claims.TIMELINE, claims.implied(claims.TIMELINE), strict=True) if row.lag > own * 1.1]
     assert high == [45, 60, 90, 120, 180, 360, 480, 600]  # ... and from T+45 on too high
-    assert claims.users_for(claims.TIMELINE[4].rate, 0.125) == 175  # of the 5,000 that it starts
+    assert claims.TIMELINE[4].rate * CYCLE_S == 175  # of the 5,000 that it starts

@@ -24,7 +24,7 @@ def parse(*words: str, kubeconfig: str | None = "kube.yaml", **ini: str) -> argp
 
 
 def test_what_is_given_beside_an_existing_cluster_is_enough() -> None:
-    """Pods see the same Kafka unless they are told another; no Prometheus is no fault."""
+    """Pods see the same Kafka unless they are told another; no Prometheus is no fault. Stored records need no cluster."""
     given = parse(*EXISTING, "--lab-prometheus=http://prometheus:9090/")
     options.check(given)
     access = options.access(given)
@@ -32,6 +32,7 @@ def test_what_is_given_beside_an_existing_cluster_is_enough() -> None:
     assert (access.kubeconfig, access.context, access.pod_bootstrap) == (Path("kube.yaml"), "stage", "kafka:9092")
     assert (access.prometheus, access.image, access.kafka_settings) == ("http://prometheus:9090", None, {})
     assert options.access(parse()) is None
+    options.check(parse("--cluster=existing", f"--from-records={Path(__file__).parents[2] / 'records' / 'judged'}"))
 
 
 def test_a_project_says_once_where_its_cluster_is() -> None:
@@ -74,8 +75,3 @@ def test_what_can_not_work_is_one_line(words: list[str], kubeconfig: str | None,
     said = refused(options.check, parse(*words, kubeconfig=kubeconfig))
     assert f"command line: {line}" in said
     assert "s3cret" not in said
-
-
-def test_judging_stored_records_needs_no_cluster() -> None:
-    """Whatever they ran on."""
-    options.check(parse("--cluster=existing", f"--from-records={Path(__file__).parents[2] / 'records' / 'judged'}"))

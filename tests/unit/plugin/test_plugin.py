@@ -11,7 +11,6 @@ from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.manifests import Library
 from lab.inputs.workload import Workload
-from lab.plugin import MARKERS
 
 from . import project
 
@@ -41,11 +40,6 @@ def test_a_file_outside_of_the_repository_is_brought(folder, tmp_path):
     assert (apart.code, f"allowed: --scaledobject={file}, in one word" in apart.printed) == (2, True), apart.printed
 
 
-def test_the_markers_are_known_everywhere(pytestconfig):
-    """--strict-markers refuses none of the lab's."""
-    assert set(MARKERS) <= set(pytestconfig.getini("markers"))
-
-
 @pytest.mark.parametrize("other", ["conftest", "profiling"])
 def test_an_option_of_the_labs_name_is_refused(folder, other):
     """One line names it and who else declares it, a plugin or a conftest.py."""
@@ -70,7 +64,7 @@ def test_a_repositorys_own_tests_are_left_alone(folder):
 
 
 def test_a_callers_own_files_come_first(folder):
-    """A profile of the lab's name is the caller's; what the caller lacks is the lab's."""
+    """A profile of the lab's name is the caller's; what the caller lacks is the lab's. Any other is refused."""
     steady = "{kind: steady, rate: 7, duration: 60}\n"
     (folder / "profiles" / "plateau.yaml").write_text(steady)
     read = [
@@ -79,10 +73,6 @@ def test_a_callers_own_files_come_first(folder):
     ]
     assert [len({step.rate for step in one.profile.steps}) for one in read] == [1, 2]
     assert read[0].policy.content == read[1].policy.content
-
-
-def test_a_name_that_no_one_has_is_refused_with_all_there_are(folder):
-    """The caller's and the lab's."""
     library = Library.of(folder)
     for find, mine, labs in ((library.profile, "ours", "plateau"), (library.policy, "our-lag", "lag-4500")):
         with pytest.raises(InputError) as error:

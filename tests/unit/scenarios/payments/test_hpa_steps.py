@@ -39,10 +39,7 @@ def modelled(lags, spec=SPEC):
     [
         ([(0, 3, 3, 3), (15, 3, 9, 3), (61, 3, 9, 9)], (2, 1, 1, 0, 1, 1)),  # within the window of a low one, and after it
         ([(0, 3, 3, 3), (15, 3, 9, 9)], (1, 1, 0, 1, 0, 0)),  # a controller that took the highest
-        (
-            [(0, 3, 3, 3), (61, 3, 5, 3), (70, 3, 9, 9)],
-            (2, 0, 0, 0, 1, 0),
-        ),  # beyond the smallest of a window
+        ([(0, 3, 3, 3), (61, 3, 5, 3), (70, 3, 9, 9)], (2, 0, 0, 0, 1, 0)),  # beyond the smallest
         ([(0, 3, 9, 9), (61, 9, 20, 9)], (2, 1, 0, 1, 0, 0)),  # the last is held by the policies: neither rule is shown
     ],
 )
@@ -104,10 +101,13 @@ def test_the_stride_is_of_the_first_period_that_a_policy_limits(syncs, factor):
     ],
 )
 def test_a_way_down_is_early_or_fast_by_the_window_and_the_policy(syncs, found):
-    """Low for 300 s before the first step, and no more than two pods in any minute."""
+    """Low for 300 s before the first step, and no more than two pods in any minute; none without a step, or a sync."""
     way = descended([sync(*one) for one in syncs])
     assert tuple(way.values[name] for name in ("steps", "early", "least_low_s", "most_pods")) == found
     assert (way.window_s.value, way.allowed.value, way.period_s.value) == (300, 2, 60)
+    for none, why in (([sync(0, 3, 3, 3)], "never went down"), ([], "no HPA with a window down")):
+        with pytest.raises(NoData, match=why):
+            descended(none)
 
 
 @given(st.lists(st.sampled_from([0, 300, 1_000, 3_000]), min_size=40, max_size=120))
@@ -119,10 +119,3 @@ def test_the_hpas_model_goes_down_late_and_slowly(lags):
         return
     assert found.early.value == 0
     assert found.most_pods.value <= found.allowed.value
-
-
-def test_a_group_that_never_went_down_has_no_descent():
-    """And neither has one without syncs."""
-    for syncs, why in (([sync(0, 3, 3, 3)], "never went down"), ([], "no HPA with a window down")):
-        with pytest.raises(NoData, match=why):
-            descended(syncs)

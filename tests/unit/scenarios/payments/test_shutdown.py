@@ -51,22 +51,20 @@ def test_a_commit_after_leaving_is_out_of_order(tmp_path):
     assert departures(trial(tmp_path, said=late)).out_of_order.value == 1
 
 
-def test_a_pod_that_was_killed_says_nothing(tmp_path):
-    """No step, no order, its exit code as it was."""
-    record = trial(tmp_path, [SEEN[0], SEEN[1], pod(80.0, code=137), pod(80.1, "DELETED", code=137)], SAID[:1])
+@pytest.mark.parametrize(
+    ("gone", "code", "said", "joined", "counts", "why"),
+    [
+        (80.0, 137, SAID[:1], True, (1, 1, 1), "left the group"),
+        (20.1, 143, [], False, (0, 0, 0), "no pod that had joined"),
+    ],
+)
+def test_a_pod_that_was_killed_says_nothing(tmp_path, gone, code, said, joined, counts, why):
+    """No step, no order, its exit code as it was. One that was taken while it started may be ended by the signal itself."""
+    record = trial(tmp_path, [*SEEN[:2], pod(gone, code=code), pod(gone + 0.1, "DELETED", code=code)], said, DONE * joined)
     (found,) = shutdowns(record)
-    assert (found.joined, found.in_order, found.exit_code) == (True, False, 137)
-    assert (departures(record).out_of_order.value, departures(record).failed.value) == (1, 1)
-    assert "left the group" in longest_shutdown(record).why
-
-
-def test_a_pod_that_was_taken_while_it_started_had_not_joined(tmp_path):
-    """It may be ended by the signal itself, which is no shutdown out of order."""
-    record = trial(tmp_path, [SEEN[0], SEEN[1], pod(20.1, code=143), pod(20.2, "DELETED", code=143)], [], [])
-    (found,) = shutdowns(record)
-    assert (found.joined, found.exit_code) == (False, 143)
-    assert departures(record).values == {"pods": 0, "out_of_order": 0, "failed": 0}
-    assert "no pod that had joined" in longest_shutdown(record).why
+    assert (found.joined, found.in_order, found.exit_code) == (joined, False, code)
+    assert tuple(departures(record).values.values()) == counts
+    assert why in longest_shutdown(record).why
 
 
 def test_what_goes_after_the_trial_is_no_scale_down(tmp_path):

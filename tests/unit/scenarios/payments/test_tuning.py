@@ -13,11 +13,14 @@ def graph(folder, *steps, lag, end=100):
 
 
 def test_lag_before_the_first_rise_and_the_time_after_the_peak(tmp_path):
-    """The last lag before 4 became 8, and the 50 s from the peak at 20 s to the first step down at 70 s."""
+    """The last lag before 4 became 8, and the 50 s from the peak at 20 s to the first step down at 70 s.
+
+    Pods that exist and are not Ready are current: the HPA's current replicas do not show how long a pod starts.
+    """
     steps = [(0, 4, 4), (10, 8, 4), (15, 8, 8), (70, 4, 4)]
     found = one_graph(graph(tmp_path, *steps, lag={0: 5, 9: 700, 11: 800, 20: 2000, 60: 0}))
     assert (found.first_rise_lag.number, found.kept_s.number) == (700, 50)
-    assert found.unready_pod_s.number == 4 * 5
+    assert (found.uncreated_pod_s.number, found.unready_pod_s.number) == (0, 4 * 5)
     found = one_graph(graph(tmp_path, *steps[:2], lag={0: 5, 20: 2000}))
     assert (found.kept_s.value, found.first_rise_lag.number) == (None, 5)  # it keeps its pods
     assert "never rose" in one_graph(graph(tmp_path, steps[0], lag={0: 5})).first_rise_lag.why
@@ -27,12 +30,6 @@ def test_more_replicas_than_desired_are_not_counted_against_those_that_miss():
     """Two that are on their way out make up for no pod that is not there later."""
     curve = pd.DataFrame([(0, 2, 4), (10, 5, 4)], columns=["t", "desired", "current"])
     assert missing(curve, "current", 20.0) == 1 * 10
-
-
-def test_pods_that_exist_and_are_not_ready_are_current(tmp_path):
-    """The HPA's current replicas do not show how long a pod starts."""
-    found = one_graph(graph(tmp_path, (0, 4, 4), (10, 8, 4), (40, 8, 8), lag={0: 5, 20: 9}))
-    assert (found.uncreated_pod_s.number, found.unready_pod_s.number) == (0, 4 * 30)
 
 
 def test_lag_swings_by_what_comes_between_two_commits(tmp_path):

@@ -62,13 +62,13 @@ def test_an_hpa_with_a_tolerance_of_its_own_proposes_by_that(tmp_path):
     assert (winning_metric(made).off_largest.value, winning_metric(made).first_on_cpu.value) == (1, 1)
 
 
-def test_a_step_whose_proposals_are_not_known_is_no_data(tmp_path):
-    """Rather than a step to the largest of nothing."""
-    made = record(tmp_path, log().replace("desiredReplicas=5 reason", "desiredReplicas=6 reason"))
-    assert "proposal in the HPA's status" in winning_metric(made).off_largest.why
-
-
-def test_a_step_before_the_spike_does_not_count(tmp_path):
-    """Starting pods compute as well."""
-    made = record(tmp_path, log().replace("00:00:30", "00:00:15"))
-    assert "never went up" in winning_metric(made).first_on_cpu.why
+@pytest.mark.parametrize(
+    ("told", "instead", "why"),
+    [
+        ("desiredReplicas=5 reason", "desiredReplicas=6 reason", "proposal in the HPA's status"),
+        ("00:00:30", "00:00:15", "never went up"),  # before the spike: starting pods compute as well
+    ],
+)
+def test_a_step_whose_proposals_are_not_known_is_no_data(tmp_path, told, instead, why):
+    """Rather than a step to the largest of nothing; nor does one before the spike count."""
+    assert why in winning_metric(record(tmp_path, log().replace(told, instead))).off_largest.why

@@ -63,8 +63,12 @@ def streamed(spark, tmp_path_factory):
 
 @pytest.mark.services
 def test_rows_are_windows_by_kind_and_place(streamed):
-    """Counts, a zone's latest multiplier by event time, the mean fare, and the newest event, by the newest batch of each."""
-    _, table = streamed
+    """Counts, a zone's latest multiplier by event time, the mean fare, and the newest event, by the newest batch of each.
+
+    A batch is a file. The dashboard's multipliers are those of each zone's newest window; what came later than the watermark
+    is in none.
+    """
+    board, table = streamed
     rows = [row for file in sorted(table.glob("*.parquet")) for row in pq.read_table(file).to_pylist()]
     newest = {(row["kind"], row["window_ms"] - T0, row["place"]): row for row in rows}
     found = {key: (row["events"], row["value"], row["newest_ms"] - T0) for key, row in newest.items()}
@@ -76,12 +80,6 @@ def test_rows_are_windows_by_kind_and_place(streamed):
         (TRIP, 0, "city"): (2, 20.0, 9_999),
         (DRIVER, 0, "40.71,-74.00"): (2, None, 6_000),
     }
-
-
-@pytest.mark.services
-def test_a_batch_is_a_file_and_a_reader_sees_it(streamed):
-    """The dashboard's multipliers are those of each zone's newest window; what came later than the watermark is in none."""
-    board, table = streamed
     assert len(board.available) == len(list(table.glob("*.parquet"))) >= 4
     at, _, events, zones = board.available[max(board.available)]
     assert (at > 0, events, zones) == (True, len(EVENTS) + 2, {"zone-1": 3.0, "zone-2": 1.1, "zone-9": 1.3})

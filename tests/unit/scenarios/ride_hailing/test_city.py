@@ -22,21 +22,9 @@ def test_a_multiplier_is_one_of_the_levels_and_lives_for_its_time(seed, zone, at
     assert sum(one != other for one, other in pairwise(seen)) <= 1
 
 
-def test_zones_change_at_times_of_their_own():
-    """No moment at which all change: or accuracy would fall for all of them at once."""
-    city = City(1, zones=50)
+def test_zones_and_drivers_are_not_all_the_same():
+    """No moment at which all zones change: or accuracy would fall for all of them at once. Drivers are drawn."""
+    city = City(1, zones=50, drivers=500)
     changes = [next(t for t in range(1, 121) if city.multiplier(zone, t) != city.multiplier(zone, t - 1)) for zone in range(50)]
     assert len(set(changes)) > 20
-
-
-def test_drivers_are_not_all_the_same():
-    """The text's driver is the number of users, one and the same for all of them; here drivers are drawn."""
-    city = City(1, drivers=500)
     assert len({city.driver_location(number, 0)["driver_id"] for number in range(1000)}) > 350
-
-
-@given(seeds, st.integers(1, 300), st.integers(0, 10_000))
-def test_zones_take_turns(seed, count, turn):
-    """After as many updates as there are zones, each has had one."""
-    city = City(seed, zones=count)
-    assert city.surge_update(turn, 0.0, 0)["zone_id"] == f"zone-{turn % count}"

@@ -50,13 +50,18 @@ def evening(tmp_path):
 
 
 def test_moments_are_in_real_time(evening):
-    """T+60 at time / 30 is two seconds later as seen; lag is stretched by the same factor. Then the record is over."""
+    """T+60 at time / 30 is two seconds later as seen; lag is stretched by the same factor. Then the record is over.
+
+    Of rows that replicas are held against the one that is furthest off counts.
+    """
     start, later, after = moments(evening, [0, 60, 800])
     assert (start.lag.value, start.wanted.value, start.ready.value) == (10, 2, 2)
     assert (start.rate.value, later.rate.value) == (pytest.approx(400), pytest.approx(800))
     assert (later.lag.value, later.real_lag.value) == (pytest.approx(110), pytest.approx(3300))
     assert (later.wanted.value, later.ready.value, after.lag.value) == (7, 2, None)
-    assert "asked for 800 s" in after.lag.why
+    assert [off_rows(evening, [(0, 2), (60, wanted)]).value for wanted in (15, 7)] == [8, 0]
+    for measured in (after.lag, off_rows(evening, [(0, 2), (800, 2)])):
+        assert "asked for 800 s" in measured.why
 
 
 def test_what_users_make_is_held_against_the_profile(tmp_path):
@@ -65,12 +70,6 @@ def test_what_users_make_is_held_against_the_profile(tmp_path):
     record = phased(tmp_path, *PHASES)
     assert load.offered(record, "spike").value == pytest.approx(0.2)
     assert "no phase burst" in load.offered(record, "burst").why
-
-
-def test_replicas_are_held_against_rows(evening):
-    """The row that is furthest off counts; one after the record's end is no data."""
-    assert [off_rows(evening, [(0, 2), (60, wanted)]).value for wanted in (15, 7)] == [8, 0]
-    assert "asked for 800 s" in off_rows(evening, [(0, 2), (800, 2)]).why
 
 
 def test_growth_by_least_squares(tmp_path, evening):
@@ -195,15 +194,6 @@ def test_an_hpa_at_rest_is_that_of_the_last_third(tmp_path):
     assert "other reported nothing" in fleet.at_rest(record, "other", "spike").replicas.why
 
 
-def test_the_replicas_of_another_deployment(tmp_path):
-    """The most it was asked for, and how often that changed."""
-    rows = built.replicas((1, 2, 0), (2, 2, 2), (3, 4, 2), (4, 3, 3))
-    record = built.record(tmp_path, transitions=rows)
-    found = fleet.replicas(record, "consumer")
-    assert (found.most.value, found.changes.value) == (4, 2)
-    assert "other Deployment was never seen" in fleet.replicas(record, "other").most.why
-
-
 def test_conditions_are_told_once(tmp_path):
     """In the API's own words."""
     one = ("ScalingActive", "False", "AmbiguousSelector", "pods by selector app=x are controlled by multiple HPAs")
@@ -212,10 +202,13 @@ def test_conditions_are_told_once(tmp_path):
     assert fleet.ambiguous(record, ["h", "other"]).value == 1
 
 
-def test_pod_minutes_of_another_deployment(tmp_path):
-    """From the profile's start to gone, or to the trial's end."""
+def test_another_deployment_has_replicas_and_pod_minutes(tmp_path):
+    """The most it was asked for, how often that changed, and its pods from the profile's start to gone, or the trial's end."""
     rows = [built.pod(0, "x", "ADDED"), built.pod(70, "x", "DELETED"), built.pod(40, "y", "ADDED")]
+    rows += built.replicas((1, 2, 0), (2, 2, 2), (3, 4, 2), (4, 3, 3))
     told = [report(5, "producer", "profile", start=10.0)]
     record = built.record(tmp_path, times={"settling": 0, "ended": 100}, transitions=rows, group_events=told)
-    assert fleet.pod_minutes(record, "consumer").value == pytest.approx(2.0)
+    found = fleet.replicas(record, "consumer")
+    assert (found.most.value, found.changes.value, fleet.pod_minutes(record, "consumer").value) == (4, 2, pytest.approx(2.0))
+    assert "other Deployment was never seen" in fleet.replicas(record, "other").most.why
     assert "no pod of other" in fleet.pod_minutes(record, "other").why

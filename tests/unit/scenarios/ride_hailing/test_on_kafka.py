@@ -221,12 +221,19 @@ def test_every_answer_202_is_an_event_on_the_topic(driven):
     assert "ConnectionRefusedError" in failures
 
 
-def test_the_weights_are_the_texts(driven):
-    """5 : 3 : 1, within what chance allows."""
-    _, events, *_ = driven
+def test_events_have_the_texts_weights_and_the_citys_multipliers(driven):
+    """5 : 3 : 1, within what chance allows; a surge update has the truth of its event's own time."""
+    said, events, *_ = driven
     kinds = [message.named(one.entity_id)[0] for one in events]
     for kind, weight in WEIGHTS.items():
         assert kinds.count(kind) / len(kinds) == pytest.approx(weight / 9, abs=0.15 if weight > 1 else 0.1)
+    start = told(said, "profile")[0]["start"]
+    city = City(7, 10, 50)
+    surges = [one for one in events if message.named(one.entity_id)[0] == SURGE]
+    assert surges
+    for one in surges:
+        zone = message.named(one.entity_id)[1]
+        assert json.loads(one.payload)["multiplier"] == pytest.approx(city.multiplier(zone, one.ts / 1e9 - start), abs=0.001)
 
 
 def test_the_driver_reports_like_the_producer(driven):
@@ -248,15 +255,3 @@ def test_a_service_that_never_says_where_it_listens_is_a_fault(bootstrap, monkey
     assert traffic.main() == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("no pod of ingestion has said where it listens: not within 0.5 s")
-
-
-def test_a_surge_update_says_the_truth_of_its_time(driven):
-    """The multiplier in the payload is the city's, computed again from the event's own time."""
-    said, events, *_ = driven
-    start = told(said, "profile")[0]["start"]
-    city = City(7, 10, 50)
-    surges = [one for one in events if message.named(one.entity_id)[0] == SURGE]
-    assert surges
-    for one in surges:
-        zone = message.named(one.entity_id)[1]
-        assert json.loads(one.payload)["multiplier"] == pytest.approx(city.multiplier(zone, one.ts / 1e9 - start), abs=0.001)

@@ -70,9 +70,10 @@ def test_what_is_dropped_and_kept_is_counted(streamed):
     """Repeated rows, and rows later than the watermark, by batch; a repeated one may be of these.
 
     A row of the state is dropped when the watermark, 60 s behind the newest event, is 60 s past it. The checkpoint keeps the
-    files of the last batches: two here, a hundred by Spark's default.
+    files of the last batches: two here, a hundred by Spark's default. The reader sees each batch as it was committed, past the
+    compact log: how far the table has come by partition, how many rows came late, and the newest event.
     """
-    table, batches, _ = streamed
+    table, batches, reports = streamed
     assert [one["input"] for one in batches] == [3, 3, 3, 2, 1, 1]
     assert [one["repeated"] for one in batches] == [0, 1, 0, 1, 0, 0]
     assert [one["beyond_watermark"] for one in batches] == [0, 0, 2, 0, 0, 0]
@@ -81,12 +82,6 @@ def test_what_is_dropped_and_kept_is_counted(streamed):
     assert files["offsets"] <= 4 < len(batches) == files["log"]
     assert files["rows"] >= len(batches)  # which the retention bounds
     assert files["state"] > 0
-
-
-@pytest.mark.services
-def test_the_reader_sees_each_batch_as_it_was_committed(streamed):
-    """How far the table has come by partition, how many rows came late, and the newest event, past the compact log."""
-    *_, reports = streamed
     assert [one["rows"] for one in reports] == [3, 2, 1, 1, 1, 1]
     assert [one["late"] for one in reports] == [0, 1, 1, 1, 1, 1]
     last = reports[-1]

@@ -43,17 +43,13 @@ def rides():
 
 
 def test_the_same_seed_gives_the_same_events(rides):
-    """However many are taken at a time."""
+    """However many are taken at a time. A payload says kind and zone, in the room that an event has."""
     again = Rides(1, CHAIN)
     assert (again.kinds.tolist(), again.zones.tolist()) == (rides.kinds.tolist(), rides.zones.tolist())
     ids, whole = Taken(rides.entities), rides.entities(0, 10)
     assert [*ids.take(3).tolist(), *ids.take(7).tolist()] == whole.tolist()
     assert len(set(rides.entities(0, CHAIN.total).tolist())) == CHAIN.total
     assert Rides(2, CHAIN).kinds.tolist() != rides.kinds.tolist()
-
-
-def test_a_payload_says_kind_and_zone(rides):
-    """In the room that an event has, as the pipeline reads it."""
     content = rides.payloads(7, 1)[0].tobytes()
     assert len(content) == event.PAYLOAD
     assert content.decode().strip() == f'{{"kind":"{KINDS[rides.kinds[7]]}","zone":{rides.zones[7]}}}'
