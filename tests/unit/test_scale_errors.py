@@ -41,17 +41,16 @@ def outcome(monkeypatch, tmp_path):
     return run
 
 
-def test_each_number_has_its_interval_and_what_it_is_worth():
-    """In the column of its scale, whose head has n and the confidence; a number without data at any scale has no row."""
+def test_each_number_has_its_interval_and_what_it_is_worth(capsys):
+    """In the column of its scale, whose head has n and the confidence; a number without data at any scale has no row.
+
+    Without results the committed errors are shown.
+    """
     text = program.tables(OUTCOME)
     assert "| measure | unit | real (n = 0) | quick (n = 6, 93%) |" in text
     assert "| peak lag | messages | 90,000 | ✔ +2 % (-1 to +5) |" in text
     assert RUNS.machine in text
     assert "never" not in text
-
-
-def test_without_results_the_committed_errors_are_shown(capsys):
-    """Those that claims are marked by."""
     assert program.main([]) == 0
     assert capsys.readouterr().out == program.tables(committed()) + "\n"
 

@@ -122,11 +122,9 @@ def test_percent_200_triples(trials, evidence):
 
     with evidence.of(bare, delivery=None) as claim:
         claim.invariant(unaccounted(bare) == 0, DELIVERED, CONTRACT)
-        claim.invariant(
-            first_period_factor(bare) == 3,
-            "200 % are added to what is there: three times the replicas, not twice",
-            "the pinned Go code of the HPA/KEDA (tests/oracles): Percent 200",
-        )
+        source = "the pinned Go code of the HPA/KEDA (tests/oracles): Percent 200"
+        tripled = first_period_factor(bare) == 3
+        claim.invariant(tripled, "200 % are added to what is there: three times the replicas, not twice", source)
 
 
 @pytest.mark.extended

@@ -67,8 +67,8 @@ class Driver:
 
     def batches(self):
         """(the last batch that was begun, the last that was ended), -1 for none."""
-        begun, ended = (self._last(self.table.checkpoint / name) for name in ("offsets", "commits"))
-        return begun, ended
+        folders = (self.table.checkpoint / name for name in ("offsets", "commits"))
+        return tuple(max((int(file.name) for file in folder.glob("[0-9]*")), default=-1) for folder in folders)
 
     def reached(self, stage, after, earlier):
         """Whether a batch after batch ``after`` has come as far as ``stage``; ``earlier`` are the orphans of killed batches."""
@@ -79,9 +79,6 @@ class Driver:
         """The files of rows that are not in the table."""
         files, _ = sinklog.table(self.table.rows) or (set(), 0.0)
         return set(self.table.rows.glob("*.parquet")) - files
-
-    def _last(self, folder):
-        return max((int(file.name) for file in folder.glob("[0-9]*")), default=-1) if folder.is_dir() else -1
 
 
 class Topic:
@@ -133,7 +130,9 @@ def test_the_table_is_whole_after_kills_in_the_middle_of_a_batch(run, kafka, tmp
     until(partial(caught_up, reader, topic.sent), START_S, "every event in the table", driver.check)
     driver.process.send_signal(signal.SIGTERM)
     assert driver.process.wait(60) == 0
-    found = rows(driver.table.rows)
+    files, _ = sinklog.table(driver.table.rows)
+    content = (row for file in files for row in pq.read_table(file).to_pylist())
+    found = [(row["partition"], row["offset"], row["seq"]) for row in content]
     evidence.report(master, {"kills": len(kills), "files of killed batches": len(orphans), "events": len(found)})
 
     assert all(begun > ended for begun, ended in kills)
@@ -147,11 +146,3 @@ def caught_up(reader, events):
     for _ in reader.take():
         pass
     return reader.board.rows >= events
-
-
-def rows(folder):
-    """(partition, offset, seq) of each row of the table, by its log."""
-    written = sinklog.table(folder)
-    files = written[0] if written else ()
-    content = [row for file in files for row in pq.read_table(file).to_pylist()]
-    return [(row["partition"], row["offset"], row["seq"]) for row in content]

@@ -32,19 +32,15 @@ def poison_stall(record: Record) -> PoisonStall:
     if partition not in offsets:
         raise NoData(f"no offsets of partition {partition} at the end of the trial")
     waiting, changes = {number: one.lag for number, one in offsets.items()}, record.scalings
+    curve, start, end = record.replicas, record.profile_start, record.end
+    begun, until = curve["t"].clip(start, end), curve["t"].shift(-1).fillna(end).clip(start, end)
+    above_floor = (curve["desired"] - record.policy.min_replicas).clip(lower=0)
     return PoisonStall(
         progress=max(0, (offsets[partition].committed or 0) - offset),
         waiting=waiting[partition],
         others=sum(waiting.values()) - waiting[partition],
-        most=int(record.replicas["desired"].max()),
-        scale_ups=sum(change.after > change.before and change.t >= record.profile_start for change in changes),
+        most=int(curve["desired"].max()),
+        scale_ups=sum(change.after > change.before and change.t >= start for change in changes),
         pod_minutes=float(cost(record).pod_minutes),
-        useless=_above_floor(record) / 60,
+        useless=float(((until - begun) * above_floor).sum()) / 60,
     )
-
-
-def _above_floor(record: Record) -> float:
-    """Pod-seconds wanted above the policy's floor while the profile ran."""
-    curve, start, end = record.replicas, record.profile_start, record.end
-    begun, until = curve["t"].clip(start, end), curve["t"].shift(-1).fillna(end).clip(start, end)
-    return float(((until - begun) * (curve["desired"] - record.policy.min_replicas).clip(lower=0)).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 from lab.errors import NoData, known
 from lab.judge.measure import Measure, measure, number, quantity
@@ -38,14 +38,6 @@ class Shutdown:
             return False
         return all(self.steps[earlier] <= self.steps[later] for earlier, later in pairwise(STEPS))
 
-    @property
-    def total_s(self) -> float:
-        """From the signal to having left the group, s. Raises :class:`NoData` when one of them was never seen."""
-        try:
-            return self.steps["left the group"] - self.steps["signal received"]
-        except KeyError as missing:
-            raise NoData(f"{self.pod}: no {missing.args[0]}") from None
-
 
 def shutdowns(record: Record) -> list[Shutdown]:
     """Every consumer pod that was deleted while the trial ran, in order of time. Raises :class:`NoData` when none was."""
@@ -77,10 +69,13 @@ def departures(record: Record) -> Departures:
 @quantity("s", "longest shutdown", UNSCALED)
 def longest_shutdown(record: Record) -> float:
     """The longest time from the signal to having left the group; no data when a pod that had joined lacks one of the two."""
-    seconds = [one.total_s for one in shutdowns(record) if one.joined]
-    if not seconds:
+    joined = [one for one in shutdowns(record) if one.joined]
+    if not joined:
         raise NoData("no pod that had joined the group was deleted during the trial")
-    return max(seconds)
+    for pod, step in product(joined, ("left the group", "signal received")):
+        if step not in pod.steps:
+            raise NoData(f"{pod.pod}: no {step}")
+    return max(one.steps["left the group"] - one.steps["signal received"] for one in joined)
 
 
 def _way_out(record: Record, pod: Pod, end: float) -> Shutdown:

@@ -44,7 +44,9 @@ def up_window(record: Record) -> UpWindow:
     window = behavior.up.window_s if behavior else None
     if not window:
         raise NoData("no HPA with a window up")
-    return count_syncs(found, window, _said(record))
+    conditions = (one for status in record.hpa_statuses for one in status.conditions)
+    said = next((one.message for one in conditions if one.reason == STABILIZED), "")
+    return count_syncs(found, window, said)
 
 
 def count_syncs(found: Sequence[Sync], window_s: int, said: str = "") -> UpWindow:
@@ -115,8 +117,3 @@ def period_factor(found: Sequence[Sync], period_s: float) -> float:
         if begins and any((sync.proposed or 0) > reached for sync in within):
             return reached / first.current
     raise NoData("the policies up were never in the way of a metric")
-
-
-def _said(record: Record) -> str:
-    conditions = (one for status in record.hpa_statuses for one in status.conditions)
-    return next((one.message for one in conditions if one.reason == STABILIZED), "")

@@ -18,6 +18,7 @@ from lab.record.hpas import Status
 from lab.record.store import Record
 
 CPU, LAG = "cpu", "lag"
+_KINDS = {"cpu resource": CPU, "external metric": LAG}  # by the beginning of a metric's description in the controller's log
 _METRIC = re.compile(r'"Proposing desired replicas".*? metric="((?:[^"\\]|\\.)*)"')
 
 
@@ -71,7 +72,11 @@ def scale_ups(record: Record) -> list[ScaleUp]:
     Raises :class:`NoData` when there was none, or no HPA's log.
     """
     begun, spike, lines = record.trial.begun, record.zero, record.hpa_lines
-    winners = {line.t: found for line, found in _winners(record.hpa_log, begun)}
+    winners: dict[float, str] = {}
+    for line in record.hpa_log.splitlines():
+        if match := _METRIC.search(line):
+            won = next((kind for start, kind in _KINDS.items() if match[1].startswith(start)), match[1])
+            winners |= {one.t: won for one in hpa_log.parse(line, begun)}
     found = []
     for logged in hpa_log.syncs(lines):
         before, after = (logged.outcome.replicas.get(f"{name}Replicas", 0) for name in ("current", "desired"))
@@ -83,21 +88,6 @@ def scale_ups(record: Record) -> list[ScaleUp]:
         found.append(ScaleUp(logged.outcome.t, before, after, winners.get(logged.proposal.t, ""), proposals, values))
     if not found:
         raise NoData("the HPA never went up after the spike began")
-    return found
-
-
-def metric_kind(metric: str) -> str:
-    """The kind of a metric in the controller's log: "cpu", "lag", or the log's own description of any other."""
-    if metric.startswith("cpu resource"):
-        return CPU
-    return LAG if metric.startswith("external metric") else metric
-
-
-def _winners(text: str, begun: float) -> list[tuple[hpa_log.Line, str]]:
-    found = []
-    for line in text.splitlines():
-        if match := _METRIC.search(line):
-            found += [(one, metric_kind(match[1])) for one in hpa_log.parse(line, begun)]
     return found
 
 

@@ -39,17 +39,8 @@ PAYLOAD = (
     "kind string, lat double, lng double, fare double, distance_km double, duration_min double, "
     "zone_id string, multiplier double, demand_score double"
 )
-TABLE = pa.schema(
-    [
-        ("batch", pa.int64()),
-        ("kind", pa.string()),
-        ("window_ms", pa.int64()),
-        ("place", pa.string()),
-        ("events", pa.int64()),
-        ("value", pa.float64()),
-        ("newest_ms", pa.int64()),
-    ]
-)
+_COLUMNS = "batch int64, kind string, window_ms int64, place string, events int64, value float64, newest_ms int64"
+TABLE = pa.schema([tuple(column.split()) for column in _COLUMNS.split(", ")])
 SHUFFLE_PARTITIONS = 1  # a state of some dozen rows: each more is one more task and one more checkpoint a batch
 
 

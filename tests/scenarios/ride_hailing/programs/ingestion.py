@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from aiohttp import web
 from prometheus_client import Counter
@@ -20,7 +20,7 @@ from prometheus_client import Counter
 from lab.errors import InputError
 from tests.scenarios.ride_hailing.programs import service
 from tests.scenarios.ride_hailing.programs.city import WEIGHTS
-from tests.scenarios.ride_hailing.programs.message import SEQ, Message, read
+from tests.scenarios.ride_hailing.programs.message import SEQ, read
 from tests.scenarios.ride_hailing.programs.publish import ACKED, FAILED, UNKNOWN, Publisher
 
 SERVICE = "ingestion"
@@ -30,14 +30,7 @@ REFUSED = "refused"
 EVENTS = Counter("ingestion_events", "Events by kind and what became of them", ["kind", "outcome"])
 
 
-class Publishes(Protocol):
-    """Where events go."""
-
-    async def publish(self, message: Message) -> str:
-        """What became of it."""
-
-
-def application(publisher: Publishes) -> web.Application:
+def application(publisher: Publisher) -> web.Application:
     """The service's routes."""
 
     async def take(request: web.Request) -> web.Response:

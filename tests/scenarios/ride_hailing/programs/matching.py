@@ -21,7 +21,7 @@ from lab.errors import InputError
 from lab.flags import whole
 from tests.scenarios.ride_hailing.programs import service
 from tests.scenarios.ride_hailing.programs.city import MATCH
-from tests.scenarios.ride_hailing.programs.ingestion import MOST_BYTES, Publishes, body
+from tests.scenarios.ride_hailing.programs.ingestion import MOST_BYTES, body
 from tests.scenarios.ride_hailing.programs.message import SEQ, read
 from tests.scenarios.ride_hailing.programs.publish import ACKED, FAILED, UNKNOWN, Publisher
 
@@ -30,7 +30,7 @@ _STATUS = {ACKED: 200, FAILED: 503, UNKNOWN: 504}
 PENDING = Gauge("matching_pending_requests", "Match requests that have no answer yet")
 
 
-def application(publisher: Publishes, slots: int, match_s: float) -> web.Application:
+def application(publisher: Publisher, slots: int, match_s: float) -> web.Application:
     """The service's route; ``slots`` matches at a time, of ``match_s`` seconds each."""
     free = asyncio.Semaphore(slots)
 

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from lab import yamlfile
 from lab.errors import InputError
@@ -71,13 +70,16 @@ def read(kind: str, body: object, seq: object) -> Message:
     for field, (least, most) in chosen.numbers.items():
         given.number(field, least, most)
     at_ms = given.whole("timestamp", 0, MOST_MS)
-    number = _number(body, chosen, where)
+    value = body.get(chosen.field)
+    found = _NUMBERED.fullmatch(value) if isinstance(value, str) else None
+    if found is None or found[1] != chosen.prefix:
+        raise InputError(where, chosen.field, value, f"{chosen.prefix}-N with a whole number N below {BLOCK:,}")
     kept = {"kind": kind, **{name: value for name, value in body.items() if name != "timestamp"}}
     payload = json.dumps(kept, separators=(",", ":")).encode()
     if len(payload) > ROOM:
         raise InputError(where, "(body)", f"{len(payload)} bytes", f"at most {ROOM}")
-    entity = chosen.code * BLOCK + number
-    return Message(event.KEY.pack(entity), event.encode(entity, int(seq), at_ms * 1_000_000, payload.ljust(ROOM)))
+    of = entity(kind, int(found[2]))
+    return Message(event.KEY.pack(of), event.encode(of, int(seq), at_ms * 1_000_000, payload.ljust(ROOM)))
 
 
 def entity(kind: str, number: int) -> int:
@@ -88,11 +90,3 @@ def entity(kind: str, number: int) -> int:
 def named(entity_id: int) -> tuple[str, int]:
     """(kind, number) of an entity_id. Raises ``KeyError`` for one that is of no kind."""
     return _OF_CODE[entity_id // BLOCK], entity_id % BLOCK
-
-
-def _number(body: Mapping[str, Any], kind: Kind, where: str) -> int:
-    value = body.get(kind.field)
-    found = _NUMBERED.fullmatch(value) if isinstance(value, str) else None
-    if found is None or found[1] != kind.prefix or int(found[2]) >= BLOCK:
-        raise InputError(where, kind.field, value, f"{kind.prefix}-N with a whole number N below {BLOCK:,}")
-    return int(found[2])

@@ -35,7 +35,7 @@ class SinkLog:
         """
         for batch, file in self._ahead():
             files = entries(file)
-            if is_compact(file):
+            if file.suffix == COMPACT:  # it has the entries of all batches before it as well
                 fresh, self._known = [one for one in files if one not in self._known], set(files)
             else:
                 fresh = files
@@ -47,22 +47,17 @@ class SinkLog:
         """The files of the log that are to be read, in order: without a gap, or from a compact one on."""
         there = sorted((number, file) for number, file in batches(self._log) if number >= self._next)
         if there and there[0][0] != self._next:
-            compact = next((place for place, (_, file) in enumerate(there) if is_compact(file)), len(there))
+            compact = next((place for place, (_, file) in enumerate(there) if file.suffix == COMPACT), len(there))
             there = there[compact:]
         return [one for place, one in enumerate(there) if one[0] == there[0][0] + place]
 
 
 def batches(log: Path) -> Iterator[tuple[int, Path]]:
     """The number and the file of each batch in the folder ``log``, in no order; nothing where there is no such folder."""
-    for file in log.glob("[0-9]*") if log.is_dir() else ():
+    for file in log.glob("[0-9]*"):
         number = file.name.removesuffix(COMPACT)
         if number.isdecimal():
             yield int(number), file
-
-
-def is_compact(file: Path) -> bool:
-    """Whether a file of the log has the entries of all batches before it as well."""
-    return file.name.endswith(COMPACT)
 
 
 def entries(file: Path) -> list[Path]:
@@ -76,7 +71,7 @@ def table(folder: Path) -> tuple[set[Path], float] | None:
     there = sorted(batches(SinkLog.folder_of(folder)))
     if not there:
         return None
-    compact = max((place for place, (_, file) in enumerate(there) if is_compact(file)), default=0)
+    compact = max((place for place, (_, file) in enumerate(there) if file.suffix == COMPACT), default=0)
     return {one for _, file in there[compact:] for one in entries(file)}, there[-1][1].stat().st_mtime
 
 

@@ -107,17 +107,13 @@ def _drive(options: Any, profile: Profile, start: float, folder: Path, reports: 
     told = folder / "tally.json"
     settings = {
         "bootstrap": options.bootstrap_servers,
-        "kafka_settings": options.kafka_settings,
-        "reports_topic": options.reports_topic,
         "services": SERVICES[options.traffic_user],
         "profile": profile.to_dict(),
         "start": start,
-        "cycle_s": options.cycle_s,
-        "seed": options.seed,
-        "zones": options.zones,
-        "drivers": options.drivers,
         "tally": str(told),
     }
+    own = ("kafka_settings", "reports_topic", "cycle_s", "seed", "zones", "drivers")
+    settings |= {name: getattr(options, name) for name in own}
     environment = os.environ | {"TRAFFIC": json.dumps(settings)}
     locust = subprocess.Popen(command(options.traffic_user, folder / "locust"), env=environment)
     over = threading.Event()

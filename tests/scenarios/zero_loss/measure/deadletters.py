@@ -9,7 +9,6 @@ from lab.errors import NoData
 from lab.inputs.failures import Backoff, Failures, Place
 from lab.inputs.topics import numbering
 from lab.judge.measure import Measure, measure, number
-from lab.kafka.numbering import Numbering
 from lab.measure.delivery import delivery
 from lab.record.store import Record
 
@@ -32,43 +31,28 @@ class DeadLetters(Measure):
     attempts = number("attempts", "most attempts at a dead letter")
 
 
-def injected(record: Record) -> Failures:
-    """What the trial's inputs say is to fail."""
-    workload = record.inputs.workload
-    return Failures(
-        seed=record.inputs.seed,
-        fail_rate=workload.fail_rate,
-        poison_rate=workload.poison_rate,
-        poison=Place.parse(workload.poison),
-        retries=retries(record),
-    )
-
-
-def retries(record: Record) -> int:
-    """How often a message is tried again."""
-    return len(Backoff.parse(record.inputs.workload.retry_ms).delays_ms)
-
-
-def topics_of(record: Record) -> Numbering:
-    """The trial's topics, as they were applied. Raises :class:`NoData` when the record does not hold that."""
-    file = record.folder / "inputs" / "configmap-trial.yaml"
-    if not file.exists():
-        raise NoData(f"{record.folder.name} has no {file.name}")
-    return numbering(yaml.safe_load(file.read_text())["data"])
-
-
 @measure
 def dead_letters(record: Record) -> DeadLetters:
     """Compare the dead-letter topic with what was injected; no data when the trial had no such topic, or no ledger."""
     whole, ledger, letters = delivery(record), record.reconciliation, record.dead_letters
-    produced, failures = record.produced, injected(record)
+    produced, workload = record.produced, record.inputs.workload
+    failures = Failures(
+        seed=record.inputs.seed,
+        fail_rate=workload.fail_rate,
+        poison_rate=workload.poison_rate,
+        poison=Place.parse(workload.poison),
+        retries=len(Backoff.parse(workload.retry_ms).delays_ms),
+    )
     seqs = produced["seq"].to_numpy(dtype="uint64")
     never = failures.never(produced["partition"].to_numpy(), produced["offset"].to_numpy(), seqs)
     wanted = _places(produced[never])
     found = _places(letters)
     about = letters.merge(produced, how="left", on=["partition", "offset"], suffixes=("", "_there"))
     wrong = (letters["attempts"] != failures.retries + 1) | (letters["error"] == "")
-    on = topics_of(record)
+    file = record.folder / "inputs" / "configmap-trial.yaml"
+    if not file.exists():
+        raise NoData(f"{record.folder.name} has no {file.name}")
+    on = numbering(yaml.safe_load(file.read_text())["data"])
     theirs = [on.place(number)[0] for number in letters["partition"].tolist()]
     wrong |= letters["topic"] != pd.Series(theirs, index=letters.index, dtype=object)
     wrong |= (letters["first_failure"] > letters["failed"]) | (about["seq"] != about["seq_there"])

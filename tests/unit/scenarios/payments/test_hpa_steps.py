@@ -23,13 +23,13 @@ def sync(at, current, proposed, desired):
     return Sync(at, SPEC, current, desired, proposed, (Seen(current, None),))
 
 
-def modelled(lags, spec=SPEC):
+def modelled(lags):
     """The syncs of the pure model that sees ``lags``, messages, one every 15 s, from 3 replicas."""
     state, current, found = State(), 3, []
     for number, lag in enumerate(lags):
         at = 1000.0 + number * SYNC_S
-        decision, state = hpa.decide(spec, state, current, [hpa.external(lag)], at)
-        found.append(Sync(at, spec, current, decision.desired, decision.proposals[0], (Seen(current, None),)))
+        decision, state = hpa.decide(SPEC, state, current, [hpa.external(lag)], at)
+        found.append(Sync(at, SPEC, current, decision.desired, decision.proposals[0], (Seen(current, None),)))
         current = decision.desired
     return found
 
@@ -58,23 +58,6 @@ def test_the_model_takes_the_smallest_whatever_the_lag(lags):
     assert found.told_apart.value == found.stayed.value
     assert found.told_apart.value + found.beyond.value <= found.asking.value
     assert found.followed.value == found.beyond.value
-
-
-@pytest.mark.parametrize(("syncs", "most"), [(1, 3), (3, 3), (4, 9)])
-def test_a_spike_shorter_than_the_window_scales_nothing(syncs, most):
-    """The text's own behavior in the model: lag worth 20 pods for so many syncs, and none before or after.
-
-    Four are enough, since the last low recommendation is then 60 s old, and the window's edge does not count.
-    """
-    lags = [100] * 5 + [5000] * syncs + [100] * 10
-    assert max(one.desired for one in modelled(lags)) == most
-
-
-def test_percent_200_triples_and_does_not_double():
-    """3 replicas and no end of lag: 9 after the first step, 8 by the policy of 5 pods, 6 were it a doubling."""
-    behavior = Behavior(Rules(0, "Max", UP.policies), DOWN)
-    spec = HpaSpec(SPEC.min_replicas, SPEC.max_replicas, SPEC.metrics, behavior)
-    assert [one.desired for one in modelled([100_000] * 4, spec)] == [9, 9, 27, 27]
 
 
 @pytest.mark.parametrize(

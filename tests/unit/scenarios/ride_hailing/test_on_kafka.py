@@ -208,7 +208,8 @@ def told(said, name):
 def test_every_answer_202_is_an_event_on_the_topic(driven):
     """The tally's acknowledged are what the topic holds, each number once, half from each pod; nothing failed or is unknown.
 
-    What the dead pod refused, and Locust counts, another has taken.
+    What the dead pod refused, and Locust counts, another has taken. The driver reports like the producer: profile, phases in
+    order and on time, then the tally; and Locust's CSV files.
     """
     said, events, codes, took = driven
     tally = told(said, "produced")[0]
@@ -219,6 +220,11 @@ def test_every_answer_202_is_an_event_on_the_topic(driven):
     assert took[0] / len(events) == pytest.approx(1 / 2, abs=0.15)
     failures = "".join(row["text"] for row in told(said, "csv") if row["name"] == "failures")
     assert "ConnectionRefusedError" in failures
+    start = told(said, "profile")[0]["start"]
+    assert [(row["phase"], row["at"] - start) for row in told(said, "phase")] == [("baseline", 0), ("spike", 6)]
+    files = {row["name"]: row["text"] for row in told(said, "csv")}  # each in one part
+    assert "/api/events/driver-location" in files["stats"]
+    assert files["stats_history"].splitlines()[0].startswith("Timestamp,User Count")
 
 
 def test_events_have_the_texts_weights_and_the_citys_multipliers(driven):
@@ -234,16 +240,6 @@ def test_events_have_the_texts_weights_and_the_citys_multipliers(driven):
     for one in surges:
         zone = message.named(one.entity_id)[1]
         assert json.loads(one.payload)["multiplier"] == pytest.approx(city.multiplier(zone, one.ts / 1e9 - start), abs=0.001)
-
-
-def test_the_driver_reports_like_the_producer(driven):
-    """Profile, phases in order and on time, then the tally; and Locust's CSV files."""
-    said, *_ = driven
-    start = told(said, "profile")[0]["start"]
-    assert [(row["phase"], row["at"] - start) for row in told(said, "phase")] == [("baseline", 0), ("spike", 6)]
-    files = {row["name"]: row["text"] for row in told(said, "csv")}  # each in one part
-    assert "/api/events/driver-location" in files["stats"]
-    assert files["stats_history"].splitlines()[0].startswith("Timestamp,User Count")
 
 
 def test_a_service_that_never_says_where_it_listens_is_a_fault(bootstrap, monkeypatch, capsys):
