@@ -29,10 +29,13 @@ PROMPT = {"scaleUp": ALL_AT_ONCE, "scaleDown": ALL_AT_ONCE}  # no limit of the H
 _STEP = re.compile(r"from (\d+) to (\d+)")
 
 
-def deployment(name: str, replicas: int, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+def deployment(
+    name: str, replicas: int, env: Mapping[str, str] | None = None, requests: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """A Deployment whose pods ask for a scheduler that does not exist: they are there, and they cost nothing."""
     variables = [{"name": variable, "value": value} for variable, value in (env or {}).items()]
-    container = {"name": name, "image": "elastic-lab/programs/consumer", "env": variables}
+    resources = {"requests": dict(requests or {})}
+    container = {"name": name, "image": "elastic-lab/programs/consumer", "env": variables, "resources": resources}
     pod = {"metadata": {"labels": {"app": name}}, "spec": {"schedulerName": "none", "containers": [container]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": pod}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}

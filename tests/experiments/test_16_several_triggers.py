@@ -170,8 +170,6 @@ def claim_comparable(claim, found):
 
 def claim_largest(claim, found):
     """The HPA's own rule."""
-    agreed, oracle = (
-        smallest(agreement(runs).agreement for runs in found.values()),
-        "the pinned Go code of the HPA (tests/oracles)",
-    )
+    agreed = smallest(agreement(runs).agreement for runs in found.values())
+    oracle = "the pinned Go code of the HPA (tests/oracles)"
     claim.invariant(agreed == 100, "every sync follows from the largest proposal", oracle)

@@ -1,4 +1,4 @@
-"""What the lab gives and does to a running group: steps by decree, partitions under load, two topics. Real, and short."""
+"""What the lab gives and does to a running group: steps by decree, two topics. Real, and short."""
 
 import dataclasses
 
@@ -6,12 +6,10 @@ import pytest
 
 from lab.inputs import inputs, steps
 from lab.inputs import scale as scales
-from lab.inputs.events import Grow
 from lab.inputs.inputs import REPLAYED
 from lab.measure.agreement import agreement
 from lab.measure.delivery import unaccounted
 from lab.measure.dip import dips, dry_partitions, median_step
-from tests.experiments.measure.repartition import repartition
 from tests.experiments.workloads import busy, slim
 from tests.scenarios.zero_loss.measure.deadletters import dead_letters
 
@@ -40,26 +38,6 @@ def test_a_group_is_taken_through_its_steps(run):
     assert control.moved == 0
     assert up.after_rate > up.baseline * 1.3
     assert record.reconciliation.doubled_messages == record.reconciliation.lost_messages == 0
-
-
-def test_partitions_are_added_under_load(run):
-    """The topic grows when the profile says so, and the group finds and consumes every new partition."""
-    read = inputs.read(
-        "repartition",
-        "grow",
-        slim(metadata_refresh_ms=1000),
-        1,
-        scales.load("quick"),
-        "binary",
-        until=REPLAYED,
-        during={"repartition": Grow(30)},
-    )
-    calm = dataclasses.replace(read.profile, steps=tuple(dataclasses.replace(step, rate=100) for step in read.profile.steps))
-    (record,) = run(dataclasses.replace(read, profile=calm))
-    found = repartition(record)
-    assert (found.added.value, found.unconsumed.value, found.skipped.value) == (6, 0, 0)
-    assert found.consumed_s.value is not None
-    assert record.driven < record.repartitioned < record.end
 
 
 def test_a_group_of_two_topics_is_scaled_by_both_and_settled_by_number(run):

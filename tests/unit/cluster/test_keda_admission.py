@@ -11,6 +11,7 @@ from lab.cluster import apply, keda
 from lab.errors import InputError, LabFault
 from lab.inputs import scaledobject
 from lab.wait import until
+from tests.defects.target import deployment
 
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
 _ASKED = {"bootstrapServers": "127.0.0.1:1", "consumerGroup": "g", "topic": "t", "lagThreshold": "10"}
@@ -33,18 +34,13 @@ def kafka(**metadata):
     return {**KAFKA, "metadata": KAFKA["metadata"] | metadata}
 
 
+TWO_CAPS = kafka(limitToPartitionsWithLag="true", allowIdleConsumers="true")
+
+
 def scaled(name="consumer", **spec):
     """A ScaledObject of the Deployment "consumer" with these fields of its spec."""
     whole = {"scaleTargetRef": {"name": "consumer"}, "minReplicaCount": 1, "maxReplicaCount": 6, "triggers": [KAFKA]} | spec
     return {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": name}, "spec": whole}
-
-
-def deployment(name, requests):
-    """A Deployment of no pods, whose container requests that much."""
-    container = {"name": "consumer", "image": "elastic-lab/programs/consumer", "resources": {"requests": requests}}
-    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
-    spec = {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
 @pytest.fixture
@@ -52,7 +48,7 @@ def namespace(cluster):
     """A namespace with two Deployments: "consumer" requests cpu, "greedy" nothing."""
     name, api = f"admission-{uuid.uuid4().hex[:8]}", cluster.api()
     apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}])
-    apply.objects(api, [deployment("consumer", {"cpu": "10m"}), deployment("greedy", {})], name)
+    apply.objects(api, [deployment("consumer", 0, requests={"cpu": "10m"}), deployment("greedy", 0)], name)
     yield name
     client.CoreV1Api(api).delete_namespace(name)
 
@@ -82,12 +78,7 @@ def refused_there(cluster, content, namespace):
         ({"minReplicaCount": 7}, "minReplicaCount", SCHEMA, "minReplicaCount must be less than or equal to maxReplicaCount"),
         ({"idleReplicaCount": 1}, "idleReplicaCount", WEBHOOK, "IdleReplicaCount=1 must be less than MinReplicaCount=1"),
         ({"triggers": [CPU], "minReplicaCount": 0}, "minReplicaCount", WEBHOOK, "scale to zero doesn't work in this case"),
-        (
-            {"triggers": [CPU], "fallback": FALLBACK},
-            "fallback",
-            WEBHOOK,
-            "has to have the `AverageValue` type for the fallback",
-        ),
+        ({"triggers": [CPU], "fallback": FALLBACK}, "fallback", WEBHOOK, "`AverageValue` type for the fallback"),
         ({"fallback": FALLBACK | {"replicas": -1}}, "fallback.replicas", SCHEMA, "should be greater than or equal to 0"),
         ({"triggers": [KAFKA | {"name": "a"}, CPU | {"name": "a"}]}, "name", WEBHOOK, 'triggerName "a" is defined multiple'),
         ({"triggers": [KAFKA, CPU | {"useCachedMetrics": True}]}, "useCachedMetrics", WEBHOOK, 'not supported for "cpu"'),
@@ -97,12 +88,7 @@ def refused_there(cluster, content, namespace):
         # A trigger's metadata is no one's at admission: the operator says it in a condition, or nobody does.
         ({"triggers": [kafka(lagThreshold="0")]}, "lagThreshold", LET_IN, ""),
         ({"triggers": [kafka(lagTreshold="5")]}, "lagTreshold", LET_IN, ""),
-        (
-            {"triggers": [kafka(limitToPartitionsWithLag="true", allowIdleConsumers="true")]},
-            "limitToPartitionsWithLag",
-            LET_IN,
-            "",
-        ),
+        ({"triggers": [TWO_CAPS]}, "limitToPartitionsWithLag", LET_IN, ""),
         ({"idleReplicaCount": 1, "minReplicaCount": 2}, "idleReplicaCount", LET_IN, ""),
         (yamlfile.read(paths.MANIFESTS / "ridehailing" / "driver-matching-as-written.yaml")["spec"], "metricName", LET_IN, ""),
     ],

@@ -15,7 +15,7 @@ from lab.inputs.adopt import adopt
 from lab.kafka import topics
 from lab.model.keda import hpa
 from lab.wait import until
-from tests.unit.cluster.test_keda_admission import deployment
+from tests.defects.target import deployment
 
 pytestmark = pytest.mark.services
 
@@ -48,7 +48,7 @@ def place(cluster, keda):
     """A namespace with the Deployment "consumer" in it, and a topic."""
     name, api = f"printed-{uuid.uuid4().hex[:8]}", cluster.api()
     apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}])
-    apply.objects(api, [deployment("consumer", {"cpu": "10m", "memory": "48Mi"})], name)
+    apply.objects(api, [deployment("consumer", 0, requests={"cpu": "10m", "memory": "48Mi"})], name)
     topics.create(cluster.bootstrap, {name: 6}, cluster.kafka_settings)
     yield name
     keda.delete(name="orders", namespace=name)

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -20,10 +19,9 @@ from lab import paths
 from lab.host import identity, processes
 from lab.kubelet.forking import Zygote
 from lab.kubelet.pod import Pod
-from lab.kubelet.process import LEAST_GRACE_S
 
 from .harness import DEADLINE_S, IMAGES, Node, container, node, pod
-from .test_lifecycle import SOON_S, alive
+from .test_lifecycle import alive
 
 FOLDER = IMAGES.folders["elastic-lab"]
 WORK = """
@@ -190,25 +188,6 @@ async def test_a_forked_process_ends_with_its_own_code(run: Path, work: Path) ->
             assert (shown["exitCode"], shown.get("signal")) == (code, number)
             assert said in n.text(made)
         assert none_executed(n)
-
-
-async def test_a_deleted_pod_drains_and_a_deaf_one_is_killed(run: Path, work: Path) -> None:
-    """SIGTERM reaches the handler of the forked process alone, and SIGKILL comes when the grace is over."""
-    async with forking(run, work) as n:
-        obj = pod(python(work, "drain"))
-        made = n.apply(obj)
-        other = n.apply(pod(python(work, "drain"), metadata={"name": "other", "uid": "other"}))
-        await up(n, made)
-        await up(n, other)
-        n.delete(obj, 30)
-        assert (await n.ended(obj))["exitCode"] == 5
-        assert "draining" in n.text(made)
-        assert alive(other.containers[0].pid)
-        os.kill(other.containers[0].pid, signal.SIGSTOP)
-        began = time.monotonic()
-        n.vanish(other.obj)
-        await asyncio.wait_for(other.containers[0].ended.wait(), SOON_S)
-        assert LEAST_GRACE_S <= time.monotonic() - began < SOON_S
 
 
 async def test_what_a_forked_pod_has_started_is_ended_with_it_and_leaves_no_zombie(run: Path, work: Path) -> None:

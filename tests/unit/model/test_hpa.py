@@ -41,7 +41,6 @@ def pods_down(pods, window_s, period_s=15):
 
 
 WITH, WITHOUT, ZERO = parsed(behavior={}), parsed(), parsed(least=0, behavior=pods_down(1, 30))
-MIN_OF_TWO = [{"type": "Pods", "value": 2, "periodSeconds": 60}, {"type": "Percent", "value": 100, "periodSeconds": 15}]
 # What the documentation and the source say: an HPA, the replicas at first, the lag at each sync, the replicas after each.
 FACTS = {
     "up: max of 4 pods and 100 % per 15 s": (WITH, 2, [24 * T] * 4, [6, 12, 24, 24]),
@@ -57,28 +56,10 @@ FACTS = {
     "at the cap 22 of 24 stand still": (WITH, 22, [24 * T] * 3, [22, 22, 22]),
     "a tolerance of 0 ends that": (parsed(behavior={"scaleUp": {"tolerance": "0"}}), 22, [24 * T], [24]),
     "P + 1, which the tolerance keeps": (WITH, 20, [24.5 * T, 24.5 * T, 24 * T], [25, 25, 25]),
-    "the window up takes the smallest": (
-        parsed(behavior={"scaleUp": {"stabilizationWindowSeconds": 60}}),
-        2,
-        [10 * T, 10 * T, 3 * T, 10 * T, 10 * T, 10 * T],
-        [2, 2, 2, 2, 3, 3],
-    ),
     "the window down takes the largest, for 300 s": (WITH, 10, [10 * T] * 2 + [T] * 20, [10] * 21 + [1]),
     "without a behavior its edge counts": (WITHOUT, 10, [10 * T] * 2 + [T] * 21, [10] * 22 + [1]),
     "without a behavior it also scales up": (WITHOUT, 2, [24 * T, T, T, T], [4, 8, 16, 24]),
     "with one it does not": (WITH, 2, [24 * T, T, T, T], [6, 6, 6, 6]),
-    "Min of two policies": (
-        parsed(behavior={"scaleUp": {"policies": MIN_OF_TWO, "selectPolicy": "Min"}}),
-        1,
-        [50 * T] * 10,
-        [2, 3, 3, 3, 4, 5, 5, 5, 6, 7],
-    ),
-    "a Disabled direction stays": (
-        parsed(behavior={"scaleDown": {"selectPolicy": "Disabled", "stabilizationWindowSeconds": 0}}),
-        5,
-        [T, T, 7 * T, T],
-        [5, 5, 7, 7],
-    ),
     "below min the metrics are not looked at": (parsed(least=2, most=8), 1, [None], [2]),
     "nor above max": (parsed(least=2, most=8), 9, [None], [8]),
 }

@@ -10,31 +10,6 @@ from lab.model.lag import Partition
 from tests.unit.inputs.written import KAFKA, one
 
 
-@pytest.mark.parametrize(
-    ("settings", "partition", "previous", "scaling", "activation"),
-    [
-        ({}, Partition(100, 40), None, 60, 60),
-        ({}, Partition(100, None), None, 1, 1),
-        ({"scaleToZeroOnInvalidOffset": "true"}, Partition(100, None), None, 0, 0),
-        ({"offsetResetPolicy": "earliest"}, Partition(100, None, 30), None, 70, 70),
-        ({"offsetResetPolicy": "earliest"}, Partition(100, None, None), None, 100, 100),
-        ({"offsetResetPolicy": "earliest"}, Partition(100, None, 130), None, 0, 0),
-        ({"offsetResetPolicy": "earliest", "scaleToZeroOnInvalidOffset": "true"}, Partition(100, None, 30), None, 0, 0),
-        ({}, Partition(None, 40), None, 0, 0),
-        ({}, Partition(None, None), None, 1, 1),
-        ({"excludePersistentLag": "true"}, Partition(100, 40), None, 60, 60),
-        ({"excludePersistentLag": "true"}, Partition(100, 40), 39, 60, 60),
-        ({"excludePersistentLag": "true"}, Partition(100, 40), 40, 0, 60),
-        ({}, Partition(100, 40), 40, 60, 60),
-    ],
-)
-def test_the_lag_of_a_partition(settings, partition, previous, scaling, activation):
-    """Committed or not, each reset policy, persistent or not, answered or not."""
-    found = lag.of_partition(one(KAFKA, **settings), partition, previous)
-    assert (found.scaling, found.activation) == (scaling, activation)
-    assert str(scaling) in found.reason
-
-
 def topic(*lags):
     """A topic whose partitions have these lags."""
     return {"events": {number: Partition(1000 + value, 1000) for number, value in enumerate(lags)}}
@@ -64,28 +39,6 @@ def test_only_the_partitions_that_are_wanted_and_answered_count():
     answered["events"][3] = Partition(None, 5)
     found = lag.read(one(KAFKA, partitionLimitation="0,2-3", lagThreshold="10"), answered, {})
     assert (found.lag, found.partitions, found.metric) == (200, 2, 20)
-
-
-@pytest.mark.parametrize(
-    ("settings", "total", "partitions", "lagging", "metric"),
-    [
-        ({}, 240, 24, 24, 240),
-        ({}, 249, 24, 24, 249),  # 249 // 10 = 24 is not above 24
-        ({}, 250, 24, 24, 240),
-        ({"allowIdleConsumers": "true"}, 250, 24, 24, 250),
-        ({"limitToPartitionsWithLag": "true"}, 250, 24, 3, 30),
-        ({"ensureEvenDistributionOfPartitions": "true"}, 41, 24, 24, 60),
-        ({"ensureEvenDistributionOfPartitions": "true"}, 0, 24, 0, 10),
-        ({"ensureEvenDistributionOfPartitions": "true", "allowIdleConsumers": "true"}, 999, 24, 24, 240),
-        ({}, -15, 24, 0, -15),
-        ({}, 10, 0, 0, 0),
-    ],
-)
-def test_the_cap(settings, total, partitions, lagging, metric):
-    """The division is of whole numbers; an even distribution replaces the lag by a factor's share, whatever is idle."""
-    found, reason = lag.capped(one(KAFKA, lagThreshold="10", **settings), total, partitions, lagging)
-    assert found == metric
-    assert str(metric) in reason
 
 
 offsets = st.integers(0, 10**12)
