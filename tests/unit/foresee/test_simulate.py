@@ -235,15 +235,6 @@ def halves(threshold, **second):
     return scaledobject.parse(content, "test")
 
 
-def test_where_one_of_two_is_busy_its_trigger_decides_alone():
-    """With all traffic on the first half the second trigger changes nothing; at half the lagThreshold the pods come twice."""
-    uneven = np.concatenate([np.full(P // 2, 2 / P), np.zeros(P // 2)])
-    here = Situation(step(90, 500), uneven, PODS)
-    two, whole = simulate(here, halves(150)), simulate(here, lag_150())
-    assert (two.replicas == whole.replicas).all()
-    assert simulate(here, halves(75)).changes[0][2] > two.changes[0][2]
-
-
 def of_topics(threshold, *named, kind="kafka", **more):
     """A trigger of this lagThreshold for each topic that is named; "" is none."""
     content = (lag_150() if kind == "kafka" else lasting()).content

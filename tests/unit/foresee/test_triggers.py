@@ -41,16 +41,6 @@ def test_cpu_does_not_see_a_backlog_of_pods_that_wait():
     assert (beside.peak_lag, beside.replicas.max(), beside.replicas[-1]) == (lag.peak_lag, 24, 4)
 
 
-@pytest.mark.parametrize("first", ["kafka", "cpu"])
-def test_the_order_of_the_triggers_changes_nothing(first):
-    """KEDA sorts the HPA's metrics by type, and the largest proposal wins."""
-    triggers = [lag_150().content["spec"]["triggers"][0], CPU]
-    scaled = lag_150_with(*(triggers if first == "kafka" else triggers[::-1]), alone=True)
-    curve = simulate(used(BUSY), scaled)
-    assert curve.replicas.max() == 24
-    assert curve.changes == simulate(used(BUSY), lag_150_with(CPU)).changes
-
-
 def test_memory_never_gives_back_what_idle_pods_are_worth():
     """31 MiB a pod: at a target of 8 each asks for three more without traffic; at 31 none is given back, at 120 all are."""
     ever = simulate(used(BUSY, 0, 0), lag_150_with(weighing(8)))
