@@ -35,9 +35,17 @@ def spend(what, spent, budget):
 
 
 def test_a_checkout_is_small(checkout):
-    """A stranger clones it in seconds, and sees at a glance what is there."""
+    """A stranger clones it in seconds, and sees at a glance what is there.
+
+    Of the sessions it has their verdicts, their lock, and a few records that every tox judges again.
+    """
     spend("bytes of a checkout", sum(file.stat().st_size for file in checkout), 15_000_000)
     spend("files of a checkout", len(checkout), 1_400)
+    evidence = {file.name: file.stat().st_size for file in checkout if file.parent == paths.PROJECT / "docs" / "evidence"}
+    spend("bytes of the table of verdicts", evidence.pop("verdicts.csv"), 1_000_000)
+    spend("bytes beside it", sum(evidence.values()), 100_000)
+    judged = paths.PROJECT / "tests" / "records" / "judged"
+    spend("bytes of records", sum(file.stat().st_size for file in checkout if file.is_relative_to(judged)), 6_000_000)
 
 
 def test_the_pages_are_short(checkout):
@@ -49,15 +57,6 @@ def test_the_pages_are_short(checkout):
     spend("words of the handbook", words(paths.PROJECT / "docs" / "handbook.md"), 8_000)
     spend("pages of decisions", len(decisions), 25)
     spend("words of the longest decision", max(map(words, decisions)), 300)
-
-
-def test_the_table_and_the_records_are_small(checkout):
-    """Of the sessions a checkout has their verdicts, their lock, and a few records that every tox judges again."""
-    evidence = {file.name: file.stat().st_size for file in checkout if file.parent == paths.PROJECT / "docs" / "evidence"}
-    spend("bytes of the table of verdicts", evidence.pop("verdicts.csv"), 1_000_000)
-    spend("bytes beside it", sum(evidence.values()), 100_000)
-    judged = paths.PROJECT / "tests" / "records" / "judged"
-    spend("bytes of records", sum(file.stat().st_size for file in checkout if file.is_relative_to(judged)), 6_000_000)
 
 
 def test_an_experiment_is_described_in_150_words(checkout):

@@ -14,8 +14,6 @@ PAGE = handbook.PAGE.read_text(encoding="utf-8")
 ENTRIES = {text.split("\n", 1)[0]: text for text in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:] if "?\n" in text}
 TABLE = handbook.verdicts()
 
-every_entry = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
-
 
 @pytest.mark.parametrize("page", handbook.PAGES, ids=lambda page: page.name)
 def test_every_number_is_that_of_the_table(page):
@@ -24,18 +22,16 @@ def test_every_number_is_that_of_the_table(page):
     assert handbook.filled(text, TABLE) == text, "python -m tests.handbook fills the numbers in"
 
 
-@every_entry
-def test_an_entry_has_its_form(entry):
-    """An answer in bold with a number of the table, one picture at most, a cure, and what would refute it."""
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_an_entry_has_its_form_and_names_what_is_there(entry, pytestconfig):
+    """An answer in bold with a number of the table, one picture at most, a cure, and what would refute it.
+
+    The sessions of its numbers stand in its last line, and its commands name tests, options and markers that exist.
+    """
     assert re.search(r"^\*\*.+\*\*.*<!---->", entry, re.MULTILINE)
     assert entry.count("](img/") <= 1
     assert "\n**Cure.** " in entry
     assert "\n**Refuted by** " in entry
-
-
-@every_entry
-def test_what_an_entry_names_is_there(entry, pytestconfig):
-    """The sessions of its numbers stand in its last line, and its commands name tests, options and markers that exist."""
     last = entry.strip().splitlines()[-1]
     sessions = set(re.findall(r"^[\w-]+ = (\S+) \|", entry, re.MULTILINE))
     assert set(last.split("evidence ")[1].split(", ")) == sessions <= {row["session"] for row in TABLE}

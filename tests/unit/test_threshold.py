@@ -12,16 +12,15 @@ from lab.foresee.variants import computed_threshold
 
 
 def test_the_authors_threshold_is_the_formulas(capsys):
-    """Pods of 166.67/s and the SLO of 30 s that the author gives as an example: what the payment processor deploys."""
+    """Pods of 166.67/s and the SLO of 30 s that the author gives as an example: what the payment processor deploys.
+
+    The text's first line is the field as a ScaledObject has it; where a single message is too many, that is said.
+    """
     assert main(["threshold", "--rate=166.67", "--slo=30", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     deployed = yamlfile.read(paths.MANIFESTS / "payments" / "scaledobject.yaml")["spec"]["triggers"][0]["metadata"]
     assert str(found["lagThreshold"]) == deployed["lagThreshold"] == "3750"
     assert found["behind_at_rest_s"] == pytest.approx(22.5, abs=0.01)
-
-
-def test_its_text_can_be_pasted(capsys):
-    """The first line is the field as a ScaledObject has it; where a single message is too many, that is said."""
     assert main(["threshold", "--rate=0.1", "--slo=2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == 'lagThreshold: "1"'

@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from lab.flags import Flags, number
+from lab.flags import number
 from lab.kafka import event
 from tests.scenarios.ride_hailing.programs import streaming
 from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP
@@ -42,13 +42,6 @@ PAYLOAD = (
 _COLUMNS = "batch int64, kind string, window_ms int64, place string, events int64, value float64, newest_ms int64"
 TABLE = pa.schema([tuple(column.split()) for column in _COLUMNS.split(", ")])
 SHUFFLE_PARTITIONS = 1  # a state of some dozen rows: each more is one more task and one more checkpoint a batch
-
-
-def flags() -> Flags:
-    """The job's flags; each may come from the environment."""
-    parser = streaming.flags(PROGRAM, __doc__, watermark_s=30.0, heap="768m")
-    parser.flag("window-s", number(0.1, 86_400), 10.0, "length of a window, s", "0.1 to 86,400")
-    return parser
 
 
 def windows(records: DataFrame, window_s: float, watermark_s: float) -> DataFrame:
@@ -133,6 +126,8 @@ def follow(query: StreamingQuery, dashboard: Dashboard, say: streaming.Say, stop
 
 def main() -> int:
     """Keep the table until SIGTERM; exit 2 on bad input, 1 when the query failed. Table and checkpoint go with the process."""
+    parser = streaming.flags(PROGRAM, __doc__, watermark_s=30.0, heap="768m")
+    parser.flag("window-s", number(0.1, 86_400), 10.0, "length of a window, s", "0.1 to 86,400")
     with tempfile.TemporaryDirectory(prefix="elastic-lab-dashboard-") as folder:
         table = Path(folder, "table")
         table.mkdir()
@@ -147,7 +142,7 @@ def main() -> int:
             query = writer.trigger(processingTime=f"{options.trigger_ms} milliseconds").start()
             return query, lambda running, say, stop: follow(running, dashboard, say, stop)
 
-        return streaming.run(flags(), "analytics", begin)
+        return streaming.run(parser, "analytics", begin)
 
 
 if __name__ == "__main__":

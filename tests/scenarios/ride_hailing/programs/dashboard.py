@@ -95,19 +95,13 @@ class Reader:
             }
 
 
-def flags() -> Flags:
-    """The reader's flags; each may come from the environment."""
+def main() -> int:
+    """Follow the table until SIGTERM."""
     parser = Flags(prog="python -m tests.scenarios.ride_hailing.programs.dashboard", description=__doc__)
     kafka_flags(parser)
     parser.serving(metrics_port=9091)
     parser.flag("reports-topic", str, None, "topic on which batches are reported")
     parser.flag("storage", str, "storage", "the pipeline's folder")
-    return parser
-
-
-def main() -> int:
-    """Follow the table until SIGTERM."""
-    parser = flags()
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     stop = threading.Event()

@@ -39,8 +39,13 @@ CSV = ("stats", "stats_history", "failures")
 PART = 250_000  # characters of a file in one report: as JSON less than the 1 MB that a topic takes
 
 
-def flags() -> Flags:
-    """The driver's flags; each may come from the environment."""
+def parts(text: str) -> list[str]:
+    """A file's ``text`` as one report after the other takes it; an empty one is one empty part."""
+    return [text[start : start + PART] for start in range(0, len(text), PART)] or [""]
+
+
+def main() -> int:
+    """Drive the profile; exit 0 when every request was answered for certain, 1 when not or on a fault, 2 on bad input."""
     parser = Flags(prog="python -m tests.scenarios.ride_hailing.programs.traffic", description=__doc__)
     kafka_flags(parser)
     parser.flag("reports-topic", str, None, "topic where services say where they listen, and this says what it does")
@@ -51,29 +56,12 @@ def flags() -> Flags:
     parser.flag("zones", whole(1, 100_000), 200, "zones of the city", "1 to 100,000")
     parser.flag("drivers", whole(1, 10_000_000), 5000, "drivers of the city", "1 to 10,000,000")
     parser.flag("start-in", number(0, 3600), 5.0, "seconds from now to the profile's start; Locust needs some", "0 to 3600")
-    return parser
-
-
-def command(user: str, prefix: Path) -> list[str]:
-    """Locust, headless, with ``user`` alone and its CSV files at ``prefix``."""
-    text = ["--headless", "--only-summary", "--loglevel=WARNING", "--exit-code-on-error=0"]
-    csv = [f"--csv={prefix}", "--csv-full-history"]
-    return [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), *text, *csv, f"--stop-timeout={STOP_S}", user]
-
-
-def parts(text: str) -> list[str]:
-    """A file's ``text`` as one report after the other takes it; an empty one is one empty part."""
-    return [text[start : start + PART] for start in range(0, len(text), PART)] or [""]
-
-
-def main() -> int:
-    """Drive the profile; exit 0 when every request was answered for certain, 1 when not or on a fault, 2 on bad input."""
-    options = flags().parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         profile = build(yamlfile.parse(options.profile_yaml, "PROFILE_YAML"), "PROFILE_YAML")
     except InputError as error:
-        print(f"python -m tests.scenarios.ride_hailing.programs.traffic: {error}", file=sys.stderr)
+        print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
     who = os.environ.get("HOSTNAME", "traffic")
     producer = reporter(options.bootstrap_servers, who, options.kafka_settings)
@@ -84,7 +72,7 @@ def main() -> int:
     try:
         follower.find(FIND_S)
     except LabFault as fault:
-        print(f"python -m tests.scenarios.ride_hailing.programs.traffic: {fault}", file=sys.stderr)
+        print(f"{parser.prog}: {fault}", file=sys.stderr)
         return 1
     finally:
         follower.close()
@@ -115,7 +103,9 @@ def _drive(options: Any, profile: Profile, start: float, folder: Path, reports: 
     own = ("kafka_settings", "reports_topic", "cycle_s", "seed", "zones", "drivers")
     settings |= {name: getattr(options, name) for name in own}
     environment = os.environ | {"TRAFFIC": json.dumps(settings)}
-    locust = subprocess.Popen(command(options.traffic_user, folder / "locust"), env=environment)
+    text = ["--headless", "--only-summary", "--loglevel=WARNING", "--exit-code-on-error=0"]
+    csv = [f"--csv={folder / 'locust'}", "--csv-full-history", f"--stop-timeout={STOP_S}", options.traffic_user]
+    locust = subprocess.Popen([sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), *text, *csv], env=environment)
     over = threading.Event()
 
     def end(*_: object) -> None:

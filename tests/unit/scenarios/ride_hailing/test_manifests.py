@@ -76,15 +76,13 @@ def test_what_stands_beside_is_read_with_the_trial(scaler):
     assert objects.producer(chosen)["metadata"]["name"] == "producer"
 
 
-def test_only_the_metric_name_is_put_right():
-    """Everything else of the matching's ScaledObject is the text's."""
+def test_what_the_text_gets_wrong_is_put_right_and_nothing_else():
+    """Only the metric's name in the matching's ScaledObject. A new group of fares as written is never at zero: KEDA's default,
+    latest, counts 1 for each of 20 partitions without a commit, which is above the activation of 1. Earliest: 0.
+    """
     wrong = yamlfile.read(FOLDER / "driver-matching-as-written.yaml")
     del wrong["spec"]["triggers"][0]["metadata"]["metricName"]
     assert wrong == yamlfile.documents(FOLDER / "driver-matching.yaml")[1]
-
-
-def test_a_new_group_as_written_is_never_at_zero():
-    """KEDA's default, latest, counts 1 for each of 20 partitions without a commit: above the activation of 1. Earliest: 0."""
     for name, active in {"fare-reconciliation-as-written": True, "fare-reconciliation": False}.items():
         scaled, _ = adopt(scaledobject.parse(yamlfile.read(FOLDER / f"{name}.yaml"), name))
         partitions = {number: lag.Partition(end=0, committed=None) for number in range(20)}

@@ -76,17 +76,16 @@ def test_the_state_is_held_against_the_watermark(tmp_path):
 
 
 def test_a_pipelines_batches_are_summed_up(tmp_path):
-    """The counts of what was dropped are those of all batches."""
+    """The counts of what was dropped are those of all batches. What is kept is the most at a batch of a phase.
+
+    No data where the driver reported no batch.
+    """
     made = record(tmp_path, done(111), done(112, state_rows=9, beyond_watermark=4, batch_s=1.5), seen(112, {"0": 1}, 7))
     found = pipeline.pipeline(made)
     assert (found.batches.value, found.batch_s.value, found.rows.value, found.late.value) == (2, 1.0, 7, 3)
     assert (found.repeated.value, found.beyond.value) == (2, 4)
-    assert "no batch" in pipeline.over_watermark(record(tmp_path / "none"), 5).why
-
-
-def test_what_is_kept_is_of_the_batches_of_a_phase(tmp_path):
-    """The most of it; no data where the driver reported no batch."""
-    made = record(tmp_path, done(105, state_rows=9, files={"rows": 9}), done(111), done(112, state_bytes=800))
+    assert "no batch" in pipeline.over_watermark(record(tmp_path / "empty"), 5).why
+    made = record(tmp_path / "phases", done(105, state_rows=9, files={"rows": 9}), done(111), done(112, state_bytes=800))
     whole, spike = pipeline.kept(made), pipeline.kept(made, "spike")
     assert (whole.state_rows.value, whole.state_bytes.value, whole.files.value) == (9, 800, 9)
     assert (spike.state_rows.value, spike.state_bytes.value, spike.files.value) == (2, 800, 5)

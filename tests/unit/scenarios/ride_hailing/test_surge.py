@@ -75,7 +75,10 @@ def rows(*given):
 
 
 def test_a_board_counts_its_window():
-    """Four seconds before the newest row, whichever batch a row came in; trips count for nothing."""
+    """Four seconds before the newest row, whichever batch a row came in; trips count for nothing.
+
+    It says how far its rows came: the end offset by partition, the count, the sum of the seqs, and the rows that came late.
+    """
     board = Board()
     board.take(rows((100, 0, REQUEST, 0, 0), (100, 1, DRIVER, 0, 1), (100, 2, TRIP, 0, 2)))
     assert board.zones() == {"zone-0": 2.5, "zone-1": 1.0}
@@ -83,10 +86,6 @@ def test_a_board_counts_its_window():
     assert board.zones() == {"zone-0": 1.5, "zone-1": 1.0}
     board.take(rows((104.5, 3, REQUEST, 0, 4)))
     assert board.zones() == {"zone-0": 1.0, "zone-3": 2.5}
-
-
-def test_a_board_says_how_far_its_rows_came():
-    """The end offset by partition, the count, the sum of the seqs, and the rows that came late."""
     board = Board()
     board.take(rows((100, 0, DRIVER, 0, 4), (101, 0, DRIVER, 3, 7)))
     board.take(rows((99, 0, DRIVER, 0, 5), (102, 0, DRIVER, 0, 6)))
