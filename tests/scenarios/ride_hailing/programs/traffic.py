@@ -103,9 +103,9 @@ def _drive(options: Any, profile: Profile, start: float, folder: Path, reports: 
     own = ("kafka_settings", "reports_topic", "cycle_s", "seed", "zones", "drivers")
     settings |= {name: getattr(options, name) for name in own}
     environment = os.environ | {"TRAFFIC": json.dumps(settings)}
-    text = ["--headless", "--only-summary", "--loglevel=WARNING", "--exit-code-on-error=0"]
+    quiet = ["--headless", "--only-summary", "--loglevel=WARNING", "--exit-code-on-error=0"]
     csv = [f"--csv={folder / 'locust'}", "--csv-full-history", f"--stop-timeout={STOP_S}", options.traffic_user]
-    locust = subprocess.Popen([sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), *text, *csv], env=environment)
+    locust = subprocess.Popen([sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), *quiet, *csv], env=environment)
     over = threading.Event()
 
     def end(*_: object) -> None:
