@@ -58,7 +58,10 @@ def files(folder):
 
 
 def test_the_wheel_has_its_own_files(installed, tmp_path):
-    """Code, profiles, manifests and fixtures are in the environment and not in this checkout, all of it inside ``lab``."""
+    """Code, profiles, manifests and fixtures are in the environment and not in this checkout, all of it inside ``lab``.
+
+    The console script and ``python -m lab`` answer alike, and know their version.
+    """
     code = "import json; from lab import paths; from lab.fixtures import trials; import lab\n"
     code += "print(json.dumps([lab.__file__, str(paths.PROFILES), str(paths.MANIFESTS), trials.__file__]))"
     places = [Path(place) for place in json.loads(ask(installed, tmp_path, "python", "-c", code))]
@@ -68,10 +71,6 @@ def test_the_wheel_has_its_own_files(installed, tmp_path):
     assert {path.name for path in packages.iterdir() if path.suffix in ("", ".py")} == {"lab"}
     for name in ("lab", "fixtures", "profiles", "manifests"):
         assert files(paths.PROJECT / name) <= files(packages / "lab" / ("" if name == "lab" else name))
-
-
-def test_the_console_script_is_python_m_lab(installed, tmp_path):
-    """Both answer alike, and know their version."""
     assert ask(installed, tmp_path, "elastic-lab", "--version") == ask(installed, tmp_path, "python", "-m", "lab", "--version")
     given = ["threshold", "--rate=100", "--slo=2", "--json"]
     assert ask(installed, tmp_path, "elastic-lab", *given) == ask(installed, tmp_path, "python", "-m", "lab", *given)

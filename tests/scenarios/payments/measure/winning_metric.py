@@ -57,27 +57,13 @@ def winning_metric(record: Record) -> WinningMetric:
 
     There is no data without a step up, without an HPA's log, and for a step whose proposals are in no status.
     """
-    steps = scale_ups(record)
-    return WinningMetric(
-        steps=tuple(steps),
-        first_on_cpu=int(steps[0].won == CPU),
-        off_largest=sum(step.after != step.largest for step in steps),
-        most_by_lag=max(step.proposals[LAG] for step in steps) if all(LAG in step.proposals for step in steps) else None,
-    )
-
-
-def scale_ups(record: Record) -> list[ScaleUp]:
-    """Every step up that the HPA took since the spike began, in order.
-
-    Raises :class:`NoData` when there was none, or no HPA's log.
-    """
     begun, spike, lines = record.trial.begun, record.zero, record.hpa_lines
     winners: dict[float, str] = {}
     for line in record.hpa_log.splitlines():
         if match := _METRIC.search(line):
             won = next((kind for start, kind in _KINDS.items() if match[1].startswith(start)), match[1])
             winners |= {one.t: won for one in hpa_log.parse(line, begun)}
-    found = []
+    steps = []
     for logged in hpa_log.syncs(lines):
         before, after = (logged.outcome.replicas.get(f"{name}Replicas", 0) for name in ("current", "desired"))
         if logged.outcome.words != hpa_log.RESCALED or after <= before or logged.outcome.t < spike or not logged.proposal:
@@ -85,10 +71,15 @@ def scale_ups(record: Record) -> list[ScaleUp]:
         # The status this sync wrote is the first that asks for what it decided.
         wrote = next((one for one in record.hpa_statuses if one.t >= logged.at and one.desired == after), None)
         values, proposals = _seen(wrote, before) if wrote else ({}, {})
-        found.append(ScaleUp(logged.outcome.t, before, after, winners.get(logged.proposal.t, ""), proposals, values))
-    if not found:
+        steps.append(ScaleUp(logged.outcome.t, before, after, winners.get(logged.proposal.t, ""), proposals, values))
+    if not steps:
         raise NoData("the HPA never went up after the spike began")
-    return found
+    return WinningMetric(
+        steps=tuple(steps),
+        first_on_cpu=int(steps[0].won == CPU),
+        off_largest=sum(step.after != step.largest for step in steps),
+        most_by_lag=max(step.proposals[LAG] for step in steps) if all(LAG in step.proposals for step in steps) else None,
+    )
 
 
 def _seen(status: Status, replicas: int) -> tuple[dict[str, float], dict[str, int]]:

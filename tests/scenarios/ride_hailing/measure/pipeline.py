@@ -56,7 +56,10 @@ def freshness(record: Record, phase: str) -> Freshness:
     events = dashboard.available(record).sort_values("at")
     at, there = events["at"].to_numpy(), events["available"].to_numpy()
     moments = np.arange(begin, end, EVERY_S)
-    newest = [t - _newest(at, there, t) for t in moments]
+    seen = [at[there <= t] for t in moments]
+    if not all(map(len, seen)):
+        raise NoData("the table was empty at a moment of the span")
+    newest = [t - float(times[-1]) for t, times in zip(moments, seen, strict=True)]
     lacking = [t - float(at[(at <= t) & (there > t)].min(initial=t)) for t in moments]
     return Freshness(
         newest=float(np.median(newest)),
@@ -64,14 +67,6 @@ def freshness(record: Record, phase: str) -> Freshness:
         p99=float(np.percentile(lacking, 99)),
         worst=float(np.max(lacking)),
     )
-
-
-def _newest(at: npt.NDArray[np.float64], there: npt.NDArray[np.float64], t: float) -> float:
-    """The time of the newest event that was in the table at ``t``. Raises :class:`NoData` where it was empty."""
-    seen = at[there <= t]
-    if not len(seen):
-        raise NoData("the table was empty at a moment of the span")
-    return float(seen[-1])
 
 
 @measure

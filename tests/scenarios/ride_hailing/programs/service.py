@@ -68,14 +68,6 @@ async def listening(options: Any, service: str, app: web.Application) -> AsyncIt
         await runner.cleanup()
 
 
-async def until_told() -> None:
-    """Return on SIGTERM or SIGINT."""
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await stop.wait()
-
-
 def run(parser: Flags, service: str, make: Callable[[Any], tuple[web.Application, Callable[[], int]]]) -> int:
     """Serve ``service`` until SIGTERM, with /metrics and probes beside it; returns the exit code, 2 on bad input.
 
@@ -90,8 +82,11 @@ def run(parser: Flags, service: str, make: Callable[[Any], tuple[web.Application
     async def serving() -> int:
         app, end = make(options)
         async with listening(options, service, app):
+            stop = asyncio.Event()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, stop.set)
             ready.set()
-            await until_told()
+            await stop.wait()
             ready.clear()
         return 1 if end() else 0
 

@@ -70,16 +70,12 @@ def failover(record: Record) -> Failover:
     rows = [row for row in record.trial.events if row["event"] == KillBroker.name]
     if not rows:
         raise NoData("no broker was killed")
-    each = [_standstill(record, row["t"]) for row in rows]
-    known = [seconds for seconds in each if seconds is not None]
+    receipts, known = record.receipts, []
+    for t in (row["t"] for row in rows):
+        ends = receipts[receipts["start"] > t].groupby("partition")["end"].min()
+        if len(ends) == record.inputs.partitions:
+            known.append(float(ends.max() - t))
     starts = [row["result"]["in_sync_s"] for row in record.trial.events if row["event"] == StartBrokers.name]
     return Failover(
         killed=len(rows), standstill_s=max(known) if len(known) == len(rows) else None, in_sync_s=max(starts, default=None)
     )
-
-
-def _standstill(record: Record, t: float) -> float | None:
-    """The longest time, s, from ``t`` to the end of the first receipt that a partition began after it; None: one had none."""
-    receipts = record.receipts
-    ends = receipts[receipts["start"] > t].groupby("partition")["end"].min()
-    return float(ends.max() - t) if len(ends) == record.inputs.partitions else None

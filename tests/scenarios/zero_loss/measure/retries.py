@@ -7,8 +7,7 @@ from itertools import accumulate, groupby
 from statistics import median
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 from lab.errors import NoData
 from lab.inputs.failures import Backoff
@@ -87,8 +86,9 @@ def retries(record: Record) -> Retries:
         raise NoData("no message was retried to its end")
     counts = record.group_events["event"].value_counts()
     lengths = [stall.end - stall.start for stall in found]
-    holdings = _holdings(record)
-    beside = [stall for stall in found if stall.pod in holdings and _steady(*holdings[stall.pod], stall)]
+    events = record.group_events[["pod", "t", "owned"]].dropna().sort_values("t", kind="stable")
+    owned = {str(pod): own for pod, own in events.groupby("pod")}
+    beside = [stall for stall in found if stall.pod in owned and _steady(owned[stall.pod], stall)]
     if len(beside) < LEAST_STALLS:
         raise NoData(f"{len(beside)} stalls of pods that held other partitions all the while: fewer than {LEAST_STALLS}")
     return Retries(
@@ -103,17 +103,10 @@ def retries(record: Record) -> Retries:
     )
 
 
-def _holdings(record: Record) -> dict[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
-    """By pod: when it said how many partitions it owns, and how many, in order of time."""
-    events = record.group_events[["pod", "t", "owned"]].dropna().sort_values("t", kind="stable")
-    return {str(pod): (own["t"].to_numpy(float), own["owned"].to_numpy(float)) for pod, own in events.groupby("pod")}
-
-
-def _steady(times: npt.NDArray[np.float64], owned: npt.NDArray[np.float64], stall: Stall) -> bool:
-    """Whether the pod held the same two partitions or more from a second before the stall to its end."""
-    begin = int(np.searchsorted(times, stall.start - BEFORE_S, "left"))
-    end = int(np.searchsorted(times, stall.end, "right"))
-    return 0 < begin == end and bool(owned[begin - 1] >= 2)
+def _steady(own: pd.DataFrame, stall: Stall) -> bool:
+    """Whether a pod, by what it ``own``ed, held the same two partitions or more from a second before the stall to its end."""
+    begin, end = own["t"].searchsorted(stall.start - BEFORE_S, "left"), own["t"].searchsorted(stall.end, "right")
+    return bool(0 < begin == end and own["owned"].iloc[begin - 1] >= 2)
 
 
 def _others(record: Record, beside: list[Stall]) -> float:

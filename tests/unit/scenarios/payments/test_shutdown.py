@@ -46,9 +46,10 @@ def test_each_step_has_its_time_after_the_deletion(tmp_path):
 
 
 def test_a_commit_after_leaving_is_out_of_order(tmp_path):
-    """As is a step that never came."""
+    """As is a step that never came. What goes after the trial is no scale-down: the lab takes its own pods down then."""
     late = [SAID[0], SAID[1], report(20.95, "old", "committed"), SAID[3]]
     assert departures(trial(tmp_path, said=late)).out_of_order.value == 1
+    assert "no consumer pod was deleted" in departures(trial(tmp_path / "over", times={"ended": 10})).pods.why
 
 
 @pytest.mark.parametrize(
@@ -65,8 +66,3 @@ def test_a_pod_that_was_killed_says_nothing(tmp_path, gone, code, said, joined, 
     assert (found.joined, found.in_order, found.exit_code) == (joined, False, code)
     assert tuple(departures(record).values.values()) == counts
     assert why in longest_shutdown(record).why
-
-
-def test_what_goes_after_the_trial_is_no_scale_down(tmp_path):
-    """The lab takes its own pods down when the trial has ended."""
-    assert "no consumer pod was deleted" in departures(trial(tmp_path, times={"ended": 10})).pods.why

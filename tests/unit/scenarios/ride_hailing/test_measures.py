@@ -178,19 +178,18 @@ def hpa(t, current, wanted, average, *conditions):
 
 
 def test_what_an_hpa_reported_beside_the_formula(tmp_path):
-    """490 pending over 3 pods ask for 5; within tolerance the replicas stay; the bounds hold."""
+    """490 pending over 3 pods ask for 5; within tolerance the replicas stay; the bounds hold.
+
+    At rest, from 120 to 130 s: the last replicas, the mean of what was pending, and the furthest off the formula.
+    """
     told = [hpa(1, 3, 5, "163334m"), hpa(2, 5, 5, "104"), hpa(3, 5, 3, "2"), hpa(4, 0, 3, "2")]
     found = fleet.statuses(built.record(tmp_path, transitions=told), "h")
     assert [(one.current, one.wanted, one.formula) for one in found] == [(3, 5, 5), (5, 5, 5), (5, 3, 3)]
     assert found[0].total == pytest.approx(490, abs=0.01)
-
-
-def test_an_hpa_at_rest_is_that_of_the_last_third(tmp_path):
-    """From 120 to 130 s: the last replicas, the mean of what was pending, and the furthest off the formula."""
     rows = [hpa(124, 3, 3, "400"), hpa(126, 5, 6, "100"), hpa(129, 5, 5, "96"), hpa(131, 5, 3, "2")]
-    record = phased(tmp_path, (15, "spike"), transitions=rows)
-    found = fleet.at_rest(record, "h", "spike")
-    assert (found.replicas.value, found.total.value, found.off_formula.value) == (5, 490, 1)
+    record = phased(tmp_path / "rest", (15, "spike"), transitions=rows)
+    rest = fleet.at_rest(record, "h", "spike")
+    assert (rest.replicas.value, rest.total.value, rest.off_formula.value) == (5, 490, 1)
     assert "other reported nothing" in fleet.at_rest(record, "other", "spike").replicas.why
 
 
