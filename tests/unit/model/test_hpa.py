@@ -11,7 +11,6 @@ from tests.unit.inputs.written import refused
 
 T = 100  # lagThreshold
 LAG = {"type": "External", "external": {"metric": {"name": "lag"}, "target": {"type": "AverageValue", "averageValue": str(T)}}}
-AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
 
 
 def parsed(metrics=(LAG,), least=1, most=100, **spec):
@@ -73,17 +72,6 @@ def test_a_walk_is_as_documented(fact):
     """Syncs every 15 s."""
     spec, replicas, lags, series = FACTS[fact]
     assert walk(spec, replicas, lags) == series
-
-
-@pytest.mark.parametrize(
-    ("lags", "desired", "failed"),
-    [((1, None), 5, True), ((None, 7), 7, False), ((None, None), 5, True), ((3, 9, 4), 9, False)],
-)
-def test_the_largest_proposal_wins_and_a_failed_metric_forbids_scaling_down(lags, desired, failed):
-    """Each metric's proposal is kept; None is one that can't be had."""
-    spec = parsed(metrics=[LAG] * len(lags), behavior=AT_ONCE)
-    decision, _ = hpa.decide(spec, hpa.State(), 5, [None if lag is None else hpa.external(lag * T) for lag in lags], 0)
-    assert (decision.desired, decision.failed, decision.proposals) == (desired, failed, lags)
 
 
 def test_the_log_can_be_read():

@@ -1,8 +1,6 @@
-"""The lag of a topic counts as it does in KEDA: by partition, and under a cap."""
+"""The lag of a topic counts as it does in KEDA; :mod:`tests.unit.model.test_keda_oracle` compares it case by case."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lab.inputs.triggers.common import ScalerError
 from lab.model import lag
@@ -39,28 +37,3 @@ def test_only_the_partitions_that_are_wanted_and_answered_count():
     answered["events"][3] = Partition(None, 5)
     found = lag.read(one(KAFKA, partitionLimitation="0,2-3", lagThreshold="10"), answered, {})
     assert (found.lag, found.partitions, found.metric) == (200, 2, 20)
-
-
-offsets = st.integers(0, 10**12)
-partition = st.builds(Partition, end=st.none() | offsets, committed=st.none() | offsets, start=st.none() | offsets)
-settings = st.fixed_dictionaries(
-    {
-        "lagThreshold": st.integers(1, 10**6).map(str),
-        "offsetResetPolicy": st.sampled_from(["latest", "earliest"]),
-        "excludePersistentLag": st.sampled_from(["true", "false"]),
-        "scaleToZeroOnInvalidOffset": st.sampled_from(["true", "false"]),
-    }
-)
-caps = st.sampled_from([{}, {"limitToPartitionsWithLag": "true"}, {"ensureEvenDistributionOfPartitions": "true"}])
-events = st.dictionaries(st.integers(0, 50), partition, min_size=1, max_size=12)
-
-
-@given(settings, caps, events)
-def test_the_cap_never_leaves_more_than_a_bound_and_a_bit(plain, cap, found):
-    """Less than (bound + 1) thresholds, with an even distribution at most P of them, and never below 0, as lag can be."""
-    trigger = one(KAFKA, **plain, **cap)
-    read = lag.read(trigger, {"events": found}, {})
-    bound = read.lagging if trigger.limit_to_lagging else read.partitions
-    assert 0 <= read.metric < (bound + 1) * trigger.lag_threshold
-    if trigger.even:
-        assert read.metric <= bound * trigger.lag_threshold
