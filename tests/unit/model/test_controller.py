@@ -36,12 +36,6 @@ def walk(chosen, replicas, lags, every=15.0):
     return steps
 
 
-def test_an_idle_group_is_given_back_after_the_window():
-    """1,800 messages on 24 pods are 0.017: nothing for 300 s since there was work, then half, and half again 60 s later."""
-    steps = walk(parsed(downAt=0.1), 24, [15_000] + [1_800] * 25)
-    assert [desired for *_, desired in steps][:25] == [24] * 20 + [12] * 4 + [6]
-
-
 @given(st.floats(1, 3), st.floats(0, 1), st.integers(4, 24), LAGS)
 def test_the_hysteresis_is_honoured(up_at, down_at, replicas, lags):
     """Up only above upAt, down only below downAt; between them nothing changes."""

@@ -86,16 +86,6 @@ def test_the_log_can_be_read():
     )
 
 
-def test_defaults():
-    """Those of the API server: 80 % of the CPU, and both directions of a behavior as soon as there is one."""
-    assert parsed(metrics=()).metrics == (hpa.Metric("Resource", "cpu", "Utilization", 80),)
-    assert WITHOUT.behavior is None
-    assert parsed(behavior={"scaleUp": None}).behavior == hpa.Behavior(
-        hpa.Rules(0, "Max", (hpa.Policy("Pods", 4, 15), hpa.Policy("Percent", 100, 15))),
-        hpa.Rules(None, "Max", (hpa.Policy("Percent", 100, 15),)),
-    )
-
-
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
