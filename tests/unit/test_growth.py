@@ -30,17 +30,13 @@ def test_too_little_has_no_exponent(values):
 
 
 def test_a_part_measured_again_takes_the_place_of_the_first(tmp_path):
-    """The other parts stay, and all are read back as they were."""
+    """The other parts stay, and all are read back as they were. In a table a cost that was not measured at a size is a dash."""
     file = tmp_path / "growth.json"
     other, again = replace(PART, of="messages"), replace(PART, date="2026-11-24")
     assert growth.read(file) == []
     for one in (PART, other, again):
         growth.keep(one, file)
     assert growth.read(file) == [other, again]
-
-
-def test_a_part_is_a_table():
-    """Sizes are columns, a cost that was not measured at one is a dash."""
     more = Growth("memory", "MB", {100: 1234.5})
     same = Growth("an answer", "ms", {10: 2.0, 100: 1.999})
     shown = growth.tables([replace(PART, costs=(*PART.costs, more, same))])

@@ -35,7 +35,10 @@ def trial(folder, seen=SEEN, said=SAID, done=DONE, **more):
 
 
 def test_each_step_has_its_time_after_the_deletion(tmp_path):
-    """All six, in order, and the exit: the one pod that was taken from its work left within 0.7 s."""
+    """All six, in order, and the exit: the one pod that was taken from its work left within 0.7 s.
+
+    A commit after leaving is out of order. What goes after the trial is no scale-down: the lab takes its own pods down then.
+    """
     record = trial(tmp_path)
     (found,) = shutdowns(record)
     assert list(found.steps) == list(STEPS)
@@ -43,12 +46,8 @@ def test_each_step_has_its_time_after_the_deletion(tmp_path):
     assert (found.exit_code, found.grace_s, found.gone_s) == (0, 60, pytest.approx(1.0))
     assert departures(record).values == {"pods": 1, "out_of_order": 0, "failed": 0}
     assert longest_shutdown(record).value == pytest.approx(0.7)
-
-
-def test_a_commit_after_leaving_is_out_of_order(tmp_path):
-    """As is a step that never came. What goes after the trial is no scale-down: the lab takes its own pods down then."""
     late = [SAID[0], SAID[1], report(20.95, "old", "committed"), SAID[3]]
-    assert departures(trial(tmp_path, said=late)).out_of_order.value == 1
+    assert departures(trial(tmp_path / "late", said=late)).out_of_order.value == 1
     assert "no consumer pod was deleted" in departures(trial(tmp_path / "over", times={"ended": 10})).pods.why
 
 

@@ -181,6 +181,7 @@ def test_what_an_hpa_reported_beside_the_formula(tmp_path):
     """490 pending over 3 pods ask for 5; within tolerance the replicas stay; the bounds hold.
 
     At rest, from 120 to 130 s: the last replicas, the mean of what was pending, and the furthest off the formula.
+    Conditions are told once, in the API's own words.
     """
     told = [hpa(1, 3, 5, "163334m"), hpa(2, 5, 5, "104"), hpa(3, 5, 3, "2"), hpa(4, 0, 3, "2")]
     found = fleet.statuses(built.record(tmp_path, transitions=told), "h")
@@ -190,15 +191,11 @@ def test_what_an_hpa_reported_beside_the_formula(tmp_path):
     record = phased(tmp_path / "rest", (15, "spike"), transitions=rows)
     rest = fleet.at_rest(record, "h", "spike")
     assert (rest.replicas.value, rest.total.value, rest.off_formula.value) == (5, 490, 1)
-    assert "other reported nothing" in fleet.at_rest(record, "other", "spike").replicas.why
-
-
-def test_conditions_are_told_once(tmp_path):
-    """In the API's own words."""
     one = ("ScalingActive", "False", "AmbiguousSelector", "pods by selector app=x are controlled by multiple HPAs")
-    record = built.record(tmp_path, transitions=[hpa(1, 2, 2, "1", one), hpa(2, 2, 2, "1", one)])
-    assert fleet.conditions(record, "h") == [one]
-    assert fleet.ambiguous(record, ["h", "other"]).value == 1
+    told = built.record(tmp_path / "conditions", transitions=[hpa(1, 2, 2, "1", one), hpa(2, 2, 2, "1", one)])
+    assert fleet.conditions(told, "h") == [one]
+    assert fleet.ambiguous(told, ["h", "other"]).value == 1
+    assert "other reported nothing" in fleet.at_rest(record, "other", "spike").replicas.why
 
 
 def test_another_deployment_has_replicas_and_pod_minutes(tmp_path):

@@ -55,18 +55,14 @@ def retried(folder, during):
 
 @pytest.mark.parametrize("during", [100, 40, 120])
 def test_others_are_compared_with_just_before(tmp_path, during):
-    """What the pod's other partition does during a stall, over the second before it."""
+    """What the pod's other partition does during a stall, over the second before it; no data for a pod with one partition."""
     found = retries(retried(tmp_path, during))
     assert found.others.value == pytest.approx(during / 100)
     assert (found.stalls.value, found.compared.value, found.median_s.value, found.recovered.value) == (40, 40, 1, 40)
-
-
-def test_a_pod_with_one_partition_says_nothing_of_others(tmp_path):
-    """Nor does one whose partitions changed meanwhile: no data."""
     events = [assigned(0, "a", 0), *(one for at in range(10, 130, 3) for one in stall(at, at + 1))]
-    found = retries(record(tmp_path, group_events=events, receipts=[receipt("b", 0, 200, 1000, 1)]))
+    found = retries(record(tmp_path / "one", group_events=events, receipts=[receipt("b", 0, 200, 1000, 1)]))
     assert "0 stalls of pods that held other partitions" in found.others.why
-    assert "no message was retried" in retries(record(tmp_path, group_events=events[:1])).others.why
+    assert "no message was retried" in retries(record(tmp_path / "none", group_events=events[:1])).others.why
 
 
 def test_a_partition_gives_no_more_than_its_retries_leave():
