@@ -34,24 +34,35 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         with extras.needed():
-            options = _parser(given[:1]).parse_args(given)
+            options = _parser(given).parse_args(given)
             return int(options.run(options))
     except (InputError, LabFault) as error:
         print(f"lab: {error}", file=sys.stderr)
         return FAULT if isinstance(error, LabFault) else BAD_INPUT
 
 
-def _parser(chosen: Sequence[str]) -> Flags:
-    """The parser of all commands. Only the ``chosen`` one is imported: it may need much, or an extra that is not installed."""
+def _parser(given: Sequence[str]) -> Flags:
+    """The parser of all commands. Only the ``given`` one is imported: it may need much, or an extra that is not installed.
+
+    Then its help has no flags, and says what to install.
+    """
     parser = Flags("elastic-lab", __doc__, environment=False)
     parser.add_argument("--version", action="version", version=f"elastic-lab {metadata.version('elastic-lab')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
         one = commands.add_parser(name, help=text, description=text, environment=False)
-        if name in chosen:
-            module = importlib.import_module(f"lab.commands.{name}")
-            module.add_flags(one)
-            one.set_defaults(run=module.run)
+        if name not in given[:1]:
+            continue
+        try:
+            with extras.needed():
+                module = importlib.import_module(f"lab.commands.{name}")
+        except extras.NotInstalled as error:
+            if not {"-h", "--help"} & set(given):
+                raise
+            one.epilog = f"Its flags are shown where it can run. {error}"
+            continue
+        module.add_flags(one)
+        one.set_defaults(run=module.run)
     return parser
 
 

@@ -7,26 +7,34 @@ from contextlib import contextmanager
 
 from lab.errors import InputError
 
-# The extra that brings a module. The core brings numpy, pandas, pyarrow, yaml and platformdirs.
+# The extra that brings a module; what the core brings is in none.
 EXTRAS = {
     "trial": (
         "aiohttp", "confluent_kafka", "cryptography", "google", "grpc", "grpc_health", "kubernetes", "prometheus_api_client",
         "prometheus_client", "psutil", "pyspark", "pytest_kind", "requests", "urllib3",
     ),
-    "report": ("allure", "allure_commons", "altair", "filelock", "pytest", "vl_convert"),
+    "report": ("allure", "allure_commons", "altair", "filelock", "jinja2", "markupsafe", "pytest", "vl_convert"),
     "board": ("dash", "grafana_foundation_sdk", "werkzeug"),
     "scenarios": ("gevent", "locust"),
 }  # fmt: skip
 
 
+class NotInstalled(InputError):
+    """A module that an extra brings is not there. One line: which, and what installs it."""
+
+    def __init__(self, module: str, extra: str) -> None:
+        super().__init__("installation", module, None, f"pip install 'elastic-lab[{extra}]'")
+        self.args = (f"{module} is not installed: {self.allowed}",)
+
+
 @contextmanager
 def needed() -> Iterator[None]:
-    """Turn a module that is not installed, of those that an extra brings, into one line: :class:`InputError`."""
+    """Turn a module that is not installed, of those that an extra brings, into :class:`NotInstalled`."""
     try:
         yield
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
         for extra, modules in EXTRAS.items():
             if module in modules:
-                raise InputError("installation", module, None, f"pip install 'elastic-lab[{extra}]'") from None
+                raise NotInstalled(module, extra) from None
         raise

@@ -22,7 +22,8 @@ from typing import NoReturn
 import pytest
 
 from lab import extras, options
-from lab.errors import BAD_INPUT, Breach, InputError, NoData
+from lab.errors import BAD_INPUT, FAULT, Breach, InputError, LabFault, NoData
+from lab.host import machine
 from lab.inputs import scale as scales
 from lab.judge.claim import absent
 from lab.report.running_session import RunningSession, case_of
@@ -210,6 +211,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     given = session.config.option
     if not given.collectonly and any(map(judges, session.items)):
+        if not given.from_records:
+            try:
+                machine.check_system()
+            except LabFault as fault:
+                pytest.exit(str(fault), returncode=FAULT)
         for name in (VERDICTS, SUMMARY, PAGE, FILE):
             (given.results / name).unlink(missing_ok=True)
         judging = [item for item in session.items if judges(item) and "evidence" in getattr(item, "fixturenames", ())]

@@ -6,6 +6,7 @@ import logging
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -13,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from lab import paths
+from lab.errors import LabFault
 from lab.host.speed import measure_speed
 
 log = logging.getLogger("lab")
@@ -83,8 +85,15 @@ def speed_in_words(machines: Sequence[Machine]) -> str:
     return f"{middle / 1000:.0f}{'' if least == most else f' ({least} to {most})'} thousand events/s"
 
 
+def check_system() -> None:
+    """Raise :class:`LabFault` where no trial can run: the lab tells its processes from others by Linux's /proc."""
+    if sys.platform != "linux":
+        raise LabFault(f"a trial needs Linux, and this is {sys.platform}: simulate, tune, threshold and judge work here too")
+
+
 def available_bytes() -> int:
-    """The memory that can be had without swapping, bytes. Raises OSError where the kernel does not say."""
+    """The memory that can be had without swapping, bytes. Raises :class:`LabFault` where the system is not Linux."""
+    check_system()
     lines = Path("/proc/meminfo").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 

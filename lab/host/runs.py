@@ -27,7 +27,7 @@ from typing import TypeVar
 
 from lab import paths, wholefile
 from lab.errors import LabFault
-from lab.host import identity, processes, resources
+from lab.host import identity, machine, processes, resources
 
 log = logging.getLogger("lab.cluster")
 
@@ -177,6 +177,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _locked(root: Path | None = None) -> AbstractContextManager[None]:
+    machine.check_system()
     return resources.hold_lock((root or paths.state_dir()) / "lock", "it opens or clears a run")
 
 

@@ -1,5 +1,6 @@
 """The core: simulate, tune, threshold and judge with nothing installed but what the wheel itself requires."""
 
+import ast
 import functools
 import json
 import os
@@ -11,6 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from lab import extras, paths
+from lab.__main__ import COMMANDS
 
 from . import project
 
@@ -37,6 +39,23 @@ sys.exit(main(arguments))
 """
 
 
+# The same on a system without what only Linux has: its /proc, and functions of os and signal.
+ELSEWHERE = """
+import os, signal, sys, sysconfig
+
+def refuse(event, arguments):
+    if event == "open" and str(arguments[0]).startswith("/proc"):
+        raise FileNotFoundError(arguments[0])
+
+sys.addaudithook(refuse)
+sysconfig.get_config_vars()  # read from a file that is named after the system
+sys.platform = "darwin"
+for owner, names in {os: ("pidfd_open", "sched_getaffinity"), signal: ("pidfd_send_signal",)}.items():
+    for name in names:
+        vars(owner).pop(name, None)
+"""
+
+
 @functools.cache
 def required(extra="", of="elastic-lab"):
     """The distributions that ``of`` requires, with what these require, and so on; with those of ``extra``."""
@@ -52,6 +71,23 @@ def required(extra="", of="elastic-lab"):
     return {name.lower().replace("_", "-") for name, _ in found}
 
 
+def imported():
+    """The top-level modules that the lab's files import, but the lab's own and Python's."""
+    found = set()
+    for node in (
+        node for file in (paths.PROJECT / "lab").rglob("*.py") for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    ):
+        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+        found |= {name.partition(".")[0] for name in names}
+    return found - sys.stdlib_module_names - {"lab"}
+
+
+def test_what_is_imported_is_brought_by_the_core_or_an_extra():
+    """So each module that lacks is named with what installs it."""
+    assert imported() <= modules(required()).union(*extras.EXTRAS.values())
+
+
 def modules(distributions):
     """The top-level modules of ``distributions``."""
     return {name for name, of in OWNERS.items() if {one.lower().replace("_", "-") for one in of} & distributions}
@@ -65,6 +101,7 @@ def without(kept, *arguments, code=WITHOUT, folder=paths.PROJECT, **environment)
     return subprocess.run(command, check=False, **how)
 
 
+@pytest.mark.parametrize("system", ["", ELSEWHERE], ids=["here", "without Linux"])
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -75,9 +112,9 @@ def without(kept, *arguments, code=WITHOUT, folder=paths.PROJECT, **environment)
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_a_command_of_the_core_needs_the_core_alone(arguments):
-    """It imports nothing that an extra brings."""
-    ran = without(required(), *arguments)
+def test_a_command_of_the_core_needs_the_core_alone(arguments, system):
+    """It imports nothing that an extra brings, and nothing that only Linux has."""
+    ran = without(required(), *arguments, code=system + WITHOUT)
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr[-1000:]
     assert ran.stdout
 
@@ -85,8 +122,17 @@ def test_a_command_of_the_core_needs_the_core_alone(arguments):
 def test_what_an_extra_brings_is_named_where_it_is_missing(tmp_path):
     """One line that says what to install, and exit code 2."""
     ran = without(required(), "simulate", *QUESTION, f"--chart={tmp_path / 'x.png'}")
-    line = "lab: installation: altair: None is not allowed; allowed: pip install 'elastic-lab[report]'\n"
+    line = "lab: altair is not installed: pip install 'elastic-lab[report]'\n"
     assert (ran.returncode, ran.stderr) == (2, line)
+
+
+@pytest.mark.parametrize(("command", "extra"), [("demo", "trial"), ("down", "trial"), ("estimate", "report")])
+def test_a_command_that_lacks_its_extra_has_help_that_says_so(command, extra):
+    """Whoever asks what it does is told."""
+    ran = without(required(), command, "--help")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert COMMANDS[command] in " ".join(ran.stdout.split())
+    assert f"is not installed: pip install 'elastic-lab[{extra}]'" in " ".join(ran.stdout.split())
 
 
 @pytest.mark.parametrize("extra", extras.EXTRAS)
@@ -122,4 +168,4 @@ def test_a_session_with_the_core_alone_names_the_extra(tmp_path):
     (well, passed), (badly, said) = seen
     assert (well, badly) == (0, 2), said
     assert "1 passed" in passed
-    assert "allowed: pip install 'elastic-lab[" in said
+    assert "is not installed: pip install 'elastic-lab[" in said

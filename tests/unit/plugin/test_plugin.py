@@ -17,6 +17,13 @@ from . import project
 pytestmark = pytest.mark.services
 
 DECLARING = "def pytest_addoption(parser):\n    parser.addoption('--{}', action='store_true')\n"
+ELSEWHERE = """
+from types import SimpleNamespace
+
+from lab.host import machine
+
+machine.sys = SimpleNamespace(platform="darwin")
+"""
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 
 
@@ -49,6 +56,20 @@ def test_an_option_of_the_labs_name_is_refused(folder, other):
     ran = project.session(sys.executable, folder, *given)
     (line,) = ran.printed.strip().splitlines()
     assert line.startswith(f"ERROR: --scale is an option of elastic-lab and of {other if given else file}: ")
+
+
+def test_a_trial_elsewhere_than_on_linux_is_one_line(folder, tmp_path):
+    """Said before anything of an earlier session is taken away; records are judged there too."""
+    (folder / "elsewhere.py").write_text(ELSEWHERE)
+    earlier = tmp_path / "earlier" / "verdicts.json"
+    earlier.parent.mkdir()
+    earlier.write_text("[]")
+    given = [sys.executable, folder, "-p", "elsewhere", "-m", "spike", "-k", "mine"]
+    ran = project.session(*given, f"--results={earlier.parent}")
+    assert (ran.code, ran.printed.count("a trial needs Linux, and this is darwin")) == (3, 1), ran.printed
+    assert earlier.exists()
+    judged = project.session(*given, f"--from-records={project.record(folder, tmp_path / 'results')}")
+    assert (judged.code, "a bound that nothing keeps" in judged.printed) == (1, True), judged.printed
 
 
 def test_a_repositorys_own_tests_are_left_alone(folder):
