@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -12,7 +13,7 @@ from lab.flags import Flags
 from lab.report import allure_report
 
 RESULTS = Path("results")
-LAST = Path(".pytest_cache/v/elastic-lab/results")  # what lab.plugin leaves there
+LAST = "v/elastic-lab/results"  # what lab.plugin leaves in pytest's cache
 
 
 def add_flags(parser: Flags) -> None:
@@ -37,9 +38,12 @@ def run(chosen: Namespace) -> int:
 
 
 def last_results() -> Path:
-    """The folder of the last session in the current directory, by pytest's cache; ``results`` where it says none."""
+    """The folder of the last session in the current directory, by pytest's cache; ``results`` where it says none.
+
+    The cache is in tox's environment where there is one (pytest's docs, ``cache_dir``).
+    """
     try:
-        folder = Path(json.loads(LAST.read_text()))
+        folder = Path(json.loads(Path(os.environ.get("TOX_ENV_DIR", ""), ".pytest_cache", LAST).read_text()))
     except (OSError, ValueError):
         return RESULTS
     return folder if folder.is_dir() else RESULTS

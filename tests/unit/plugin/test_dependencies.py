@@ -55,7 +55,8 @@ def _collecting() -> dict[str, list[str]]:
     shared, found = settings["testenv"]["extras"], dict[str, list[str]]()
     for name in settings.sections():
         command = settings[name].get("commands", "").lstrip()
-        if name.startswith("testenv:") and command.startswith("pytest") and "tests/" not in command:
+        of_folder = any(word.startswith("tests/") for word in command.split())
+        if name.startswith("testenv:") and command.startswith("pytest") and not of_folder:
             extras = settings[name].get("extras", shared)
             found[name.removeprefix("testenv:")] = [one.strip() for one in extras.split(",")]
     return found
