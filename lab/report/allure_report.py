@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ from filelock import FileLock
 
 from lab import paths
 from lab.errors import InputError, LabFault
-from lab.report import allure_input, session, session_page
-from lab.report.session import ID
+from lab.report import allure_input, changes, session, session_page
+from lab.report.session import ID, Session
 from lab.report.trend import trend
 from lab.wait import reporting
 
@@ -102,8 +102,14 @@ def build(results: Path) -> Report:
         kept.replace(history)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
     lines = history.read_text(encoding="utf-8").splitlines()
-    page = session_page.write(results, found, _evidence(lines[-1]), trend(found, lines)) if found else None
-    return Report(target / "index.html", one_file, size, page)
+    return Report(target / "index.html", one_file, size, _page(results, found, lines, mark) if found else None)
+
+
+def _page(results: Path, found: Session, history: list[str], mark: str) -> Path:
+    """Keep the main numbers of the session, and write its page, which links to the report and shows what changed."""
+    changes.keep(results, found, mark)
+    shown = replace(found, sections=[*changes.section(results, found), *found.sections])
+    return session_page.write(results, shown, _evidence(history[-1]), trend(found, history))
 
 
 def _evidence(line: str) -> dict[str, str]:
