@@ -98,7 +98,8 @@ def test_what_is_kept_is_kept_after_a_red_night_too():
     assert all(step["if"].startswith("always()") for step in KEEP)
     assert "continue-on-error" not in str([WORKFLOW, PREPARE, KEEP])
     kept = {path.rpartition("}}/")[2] for step in KEEP for path in step.get("with", {}).get("path", "").splitlines()}
-    assert kept == {"report.html", "timelines.html", "report", "summary.md", "verdicts.json", "records", "history.jsonl"}
+    pages = {"report.html", "timelines.html", "report", "summary.md", "verdicts.json"}
+    assert kept == {*pages, "records", "history.jsonl", "series.jsonl"}
 
 
 def test_the_history_goes_round():
@@ -106,9 +107,19 @@ def test_the_history_goes_round():
     restored, saved = (
         next(step["with"] for step in steps if "history" in step.get("with", {}).get("path", "")) for steps in (PREPARE, KEEP)
     )
-    assert restored["path"] == saved["path"] == "${{ inputs.results }}/history.jsonl"
+    assert restored["path"] == saved["path"]
+    assert saved["path"].split("\n")[:2] == [f"${{{{ inputs.results }}}}/{name}.jsonl" for name in ("history", "series")]
     assert saved["key"].startswith(restored["restore-keys"])
     assert "github.run_id" in saved["key"]
+
+
+def test_changes_are_looked_for_before_the_report_is_kept():
+    """In the series that the session left; then the report is built again, by environments that exist."""
+    looked = next(n for n, step in enumerate(KEEP) if step["name"] == "Look for changes")
+    assert looked < min(n for n, step in enumerate(KEEP) if step["name"].startswith("Keep"))
+    ran = [line.split()[:3] for line in KEEP[looked]["run"].splitlines()]
+    assert ran == [["tox", "-e", "changes"], ["tox", "-e", "report"]]
+    assert {"testenv:changes", "testenv:report"} <= set(TOX)
 
 
 def test_the_tools_are_as_new_as_the_lab_needs():

@@ -140,8 +140,10 @@ def test_the_sessions_page_links_to_the_evidence_of_each_test(built: allure_repo
     state.begin(Case("tests/test_1.py::test_linked", "1_signal", title="It is linked")).end(FAILED, "why")
     session_page.leave(results, state)
     result(results / "allure-results", "test_linked", "failed", test="tests/test_1.py::test_linked")
+    (results / "changes.json").write_text('{"schema": 1, "sessions": 3}')
     again = allure_report.build(results)
     assert again.page == results / session_page.PAGE
+    assert "0 numbers of 3 sessions were judged by Apache Otava" in again.page.read_text()
     (link,) = re.findall(r'href="(report/index\.html#[^"]+)"', again.page.read_text())
     with browser.started() as chromium:
         view = browser.look(chromium, again.index, link.partition("#")[2])
