@@ -35,7 +35,9 @@ def test_what_is_run_is_there():
 def test_every_action_is_pinned_by_its_commit():
     """A tag can be moved; the release that a commit is of stands behind it."""
     files = sorted(GITHUB.rglob("*.yml"))
-    used = [line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines() if "uses: actions/" in line]
+    used = [
+        line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines() if "uses: actions/" in line
+    ]
     assert used
     assert all(re.search(r"uses: actions/[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+$", line) for line in used)
     of_a_commit = {line.partition("@")[2].split()[0]: line.partition("#")[2] for line in used}
