@@ -14,16 +14,6 @@ from tests.experiments.recommended_policy import beaten
 
 pytestmark = [allure.epic("Scaling on lag"), allure.feature("Summary")]
 
-ACCEPTANCE = (
-    "1_signal",
-    "3_rebalance_dip",
-    "4_past_p",
-    "5_flapping",
-    "6_scale_down",
-    "7_repartition",
-    "8_lag_threshold",
-    "acceptance",  # in which experiment 2 is
-)
 EXPERIMENTS = (
     "1_signal",
     "2_reaction_and_drain",
@@ -37,6 +27,7 @@ EXPERIMENTS = (
     "10_persistent_lag",
     "model",
 )
+ACCEPTANCE = (EXPERIMENTS[0], *EXPERIMENTS[2:8], "acceptance")  # in which experiment 2 is
 RECOMMENDED = paths.MANIFESTS / "scaledobjects" / "recommended.yaml"
 
 
