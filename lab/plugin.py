@@ -205,7 +205,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Refuse to run into an earlier session's records, take away what it said of its trials, and keep what is asked for now.
+    """Take away what an earlier session said of its trials in this folder, keep what is asked for now, and print the plan.
 
     From here on SIGTERM interrupts the session like Ctrl-C: what it has judged is kept. A CI system ends a job so.
     """
@@ -246,9 +246,10 @@ class Progress:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Called when a test has ended."""
-        self._ended.add(nodeid)
-        self._say(self._schedule.progress(self._ended, time.monotonic() - self._begun))
+        """Called when a test has ended; the summary is one without trials."""
+        if any(one.id == nodeid for one in self._schedule.tests):
+            self._ended.add(nodeid)
+            self._say(self._schedule.progress(self._ended, time.monotonic() - self._begun))
 
 
 def _heed_sigterm(config: pytest.Config) -> None:
