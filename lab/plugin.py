@@ -11,13 +11,12 @@ import re
 import secrets
 import signal
 import threading
-import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -29,6 +28,9 @@ from lab.judge.claim import absent
 from lab.report.running_session import RunningSession, case_of
 from lab.report.session import BROKEN, FAILED, FILE, ID, INTERRUPTED
 from lab.report.verdict_text import natural
+
+if TYPE_CHECKING:
+    from lab.report.schedule import Schedule
 
 pytest_plugins = [f"lab.fixtures.{name}" for name in ("cluster", "evidence", "kafka", "keda", "prometheus", "spark", "trials")]
 
@@ -221,35 +223,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         judging = [item for item in session.items if judges(item) and "evidence" in getattr(item, "fixturenames", ())]
         session.config.stash[SESSION].plan(case_of(item, experiment(item)) for item in judging)
         if not given.from_records:
-            session.config.pluginmanager.register(Progress(session.config, judging))
+            from lab.report.schedule import Progress
+
+            terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+            say = terminal.write_line if terminal is not None else print
+            session.config.pluginmanager.register(Progress(_schedule(session.config, judging), say))
         _heed_sigterm(session.config)
 
 
-class Progress:
-    """Prints the plan of a session of ``items``, and after each test how long the rest takes."""
+def _schedule(config: pytest.Config, items: Sequence[pytest.Item]) -> Schedule:
+    """The schedule of ``items``, by what the mark ``duration`` says of each."""
+    from lab.report.schedule import Planned, Schedule
 
-    def __init__(self, config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-        from lab.report.schedule import Planned, Schedule
-
-        planned = []
-        for item in items:
-            case, mark = case_of(item, experiment(item)), item.get_closest_marker("duration")
-            said = {"seconds": mark.args[0], "at": mark.kwargs.get("scale", scales.QUICK)} if mark else {}
-            planned.append(Planned(item.nodeid, f"{case.heading}: {case.title}", **said))
-        self._schedule = Schedule(planned, options.chosen_scale(config.option), config.option.repeat)
-        self._ended: set[str] = set()
-        self._begun = time.monotonic()
-        terminal = config.pluginmanager.get_plugin("terminalreporter")
-        self._say = terminal.write_line if terminal is not None else print
-        for line in self._schedule.lines:
-            self._say(line)
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Called when a test has ended; the summary is one without trials."""
-        if any(one.id == nodeid for one in self._schedule.tests):
-            self._ended.add(nodeid)
-            self._say(self._schedule.progress(self._ended, time.monotonic() - self._begun))
+    planned = []
+    for item in items:
+        case, mark = case_of(item, experiment(item)), item.get_closest_marker("duration")
+        said = {"seconds": mark.args[0], "at": mark.kwargs.get("scale", scales.QUICK)} if mark else {}
+        planned.append(Planned(item.nodeid, f"{case.heading}: {case.title}", **said))
+    return Schedule(planned, options.chosen_scale(config.option), config.option.repeat)
 
 
 def _heed_sigterm(config: pytest.Config) -> None:

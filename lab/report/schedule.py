@@ -1,8 +1,9 @@
-"""The schedule of a session: its tests, how long their trials take, and when it ends. Pure; times in s."""
+"""The schedule of a session: its tests, how long their trials take, and when it ends. Times in s."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from lab.inputs import scale as scales
@@ -60,3 +61,20 @@ class Schedule:
         slower = max(1.0, elapsed / (planned + CLUSTER_S)) if planned else 1.0
         said = f"{len(ended)} of {len(self.tests)} tests have ended after {duration(elapsed)}"
         return f"{said}; about {duration(left * slower)} to go" if left else said
+
+
+class Progress:
+    """Says the plan of a ``schedule``, and as a plugin of pytest after each of its tests how long the rest takes."""
+
+    def __init__(self, schedule: Schedule, say: Callable[[str], object]) -> None:
+        self._schedule, self._say = schedule, say
+        self._ended: set[str] = set()
+        self._begun = time.monotonic()
+        for line in schedule.lines:
+            say(line)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Called when a test has ended; the summary is one without trials."""
+        if any(one.id == nodeid for one in self._schedule.tests):
+            self._ended.add(nodeid)
+            self._say(self._schedule.progress(self._ended, time.monotonic() - self._begun))

@@ -1,7 +1,7 @@
 """The schedule of a session: when it ends, from what its tests are known to take."""
 
 from lab.inputs import scale as scales
-from lab.report.schedule import CLUSTER_S, Planned, Schedule
+from lab.report.schedule import CLUSTER_S, Planned, Progress, Schedule
 
 QUICK, REAL = scales.load("quick"), scales.load("real")
 TESTS = (Planned("a", "1: CPU", 90), Planned("b", "the centre", 300, "standard"), Planned("c", "another"))
@@ -27,3 +27,12 @@ def test_what_is_left_follows_from_what_was_slow():
     assert schedule.progress({"a"}, 2 * (90 + CLUSTER_S)) == "1 of 3 tests have ended after 3 min 30 s; about 10 min 00 s to go"
     assert schedule.progress({"a"}, 10).endswith("about 5 min 00 s to go")
     assert schedule.progress({"a", "b", "c"}, 500) == "3 of 3 tests have ended after 8 min 20 s"
+
+
+def test_a_test_without_trials_is_not_counted():
+    """The session's summary has none."""
+    said = []
+    progress = Progress(Schedule(TESTS, QUICK, 1), said.append)
+    for test in ("a", "summary"):
+        progress.pytest_runtest_logfinish(test)
+    assert [line.partition(" tests")[0] for line in said[3:]] == ["1 of 3"]
