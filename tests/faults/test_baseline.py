@@ -12,7 +12,7 @@ from lab.measure.delivery import delivery
 from lab.trial import runner
 from tests.experiments.workloads import slim
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.nightly]
 
 EXAMPLES = Path(__file__).parent.parent / "unit" / "inputs" / "data" / "keda-examples.yaml"
 TRAFFIC = {"kind": "steps", "duration": 90, "steps": [{"at": 0, "rate": 60, "phase": "baseline"}]}  # 6 s at medium scale

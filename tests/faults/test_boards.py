@@ -23,7 +23,7 @@ from lab.inputs.inputs import REPLAYED
 from lab.inputs.profile import Step
 from lab.inputs.workload import Workload
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.nightly]
 
 # The mark of a spike needs six seconds of traffic before it. On a busy machine the first scrape comes some seconds late.
 SHORT = (Step(0, 900, "baseline"), Step(14, 9000, "spike"), Step(22, 900, "rest"))

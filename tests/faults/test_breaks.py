@@ -88,6 +88,7 @@ def test_a_record_keeps_nothing_of_the_login(undrained, cluster):
     assert trigger["authenticationRef"] == {"name": addresses.LOGIN}
 
 
+@pytest.mark.nightly
 def test_a_paused_keda_is_no_reaction_and_no_hang(broken):
     """The trial ends, the reaction has no data, and no data is not a pass."""
     record = broken(Workload(), {"baseline": PauseScaling()}, seed=3, until=REPLAYED)

@@ -40,6 +40,7 @@ def test_a_group_is_taken_through_its_steps(run):
     assert record.reconciliation.doubled_messages == record.reconciliation.lost_messages == 0
 
 
+@pytest.mark.nightly
 def test_a_group_of_two_topics_is_scaled_by_both_and_settled_by_number(run):
     """KEDA reads each topic for a trigger of its own, and each event is processed or dead by the number of its partition."""
     failing = slim(topics=2, fail_rate=0.01, poison_rate=0.002)

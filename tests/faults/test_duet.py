@@ -14,7 +14,7 @@ from lab.measure.delivery import delivery
 from lab.record.store import opened
 from tests.experiments.workloads import slim
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.nightly]
 
 TWO_STEPS = {
     "kind": "ReplicaSteps",

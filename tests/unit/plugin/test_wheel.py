@@ -88,6 +88,7 @@ def test_an_experiment_of_ones_own_is_judged(installed, tmp_path):
     assert list((folder / "left" / "allure-results").glob("*-result.json"))
 
 
+@pytest.mark.nightly
 def test_an_experiment_of_ones_own_runs_on_a_cluster(installed, tmp_path):
     """The whole way, in a minute: the pods' programs are the wheel's too.
 
