@@ -55,7 +55,7 @@ def test_a_session_is_held_against_what_is_expected(job, environment, pytestconf
 
 
 def test_the_searches_are_run_in_full_length():
-    """All of tox's tests and the longer ones that it leaves out, under a profile that exists and draws more than theirs; then the archive."""
+    """tox's tests and those it leaves out, under a profile that exists and draws more than theirs; then the archive."""
     assert commands("thorough") == [
         ["tox", "-e", "tests", "--", "-m", "not live", "--hypothesis-profile=thorough"],
         [".tox/tests/bin/python", "-m", "tests.records", "--archive"],

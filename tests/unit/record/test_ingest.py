@@ -169,6 +169,7 @@ def test_a_killed_settlement_goes_on(
     assert [path.name for path in ledger.iterdir()] == ["events"]
 
 
+@pytest.mark.nightly
 def test_two_workers_find_what_one_process_finds(session: SparkSession, kafka: str, tmp_path: Path) -> None:
     """A master with workers in processes of their own, as a cluster has them: the same files, byte by byte or row by row."""
     trial = Trial(kafka, "elsewhere")
