@@ -38,6 +38,7 @@ MARKERS = (
     "spike: the acceptance, a quarter of an hour on a live cluster",
     "extended: a further trial of an experiment or a scenario, for the night",
     "duration(seconds, scale='quick'): how long the test's trials take, run once at that scale; for the plan of a session",
+    "speed(least): events/s that the machine must do (lab.host.speed) before anything starts, or the test's claims are its own",
     "scenario: a real system on a live cluster, with its author's figures beside the measured ones",
     "scale: the same trials, one scale a session; python -m tests.scale compares the sessions",
     "stretch: an experiment of text 1's stretch goals, on a live cluster, in a session of its own",
@@ -216,6 +217,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         if not given.from_records:
             try:
                 machine.check_system()
+                machine.check_speed(_least_speed(session.items))
             except LabFault as fault:
                 pytest.exit(str(fault), returncode=FAULT)
         for name in (VERDICTS, SUMMARY, PAGE, FILE):
@@ -229,6 +231,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             say = terminal.write_line if terminal is not None else print
             session.config.pluginmanager.register(Progress(_schedule(session.config, judging), say))
         _heed_sigterm(session.config)
+
+
+def _least_speed(items: Sequence[pytest.Item]) -> float:
+    """The events/s that the most demanding of ``items`` asks for with the mark ``speed``; 0 where none does."""
+    return max((mark.args[0] for item in items if (mark := item.get_closest_marker("speed"))), default=0)
 
 
 def _schedule(config: pytest.Config, items: Sequence[pytest.Item]) -> Schedule:

@@ -91,6 +91,20 @@ def check_system() -> None:
         raise LabFault(f"a trial needs Linux, and this is {sys.platform}: simulate, tune, threshold and judge work here too")
 
 
+def check_speed(least: float) -> None:
+    """Raise :class:`LabFault` where this machine does less than ``least`` events/s in the best of three attempts.
+
+    A slow machine moves what a trial measures: a pod that starts takes the cores of those at work.
+    """
+    speed = 0.0
+    for _ in range(3 if least else 0):
+        if (speed := max(speed, _speed() or least)) >= least:
+            return
+    if speed < least:
+        now, needed = f"{speed / 1000:.0f}", f"{least / 1000:.0f} thousand events/s"
+        raise LabFault(f"this machine is too slow now: {now} of the {needed} that the acceptance needs (docs/options.md)")
+
+
 def available_bytes() -> int:
     """The memory that can be had without swapping, bytes. Raises :class:`LabFault` where the system is not Linux."""
     check_system()

@@ -50,6 +50,7 @@ def claim_acceptance(claim, record):
 
 
 @pytest.mark.duration(300, scale="standard")
+@pytest.mark.speed(230_000)  # the lab's own: the dip was 0.05 at 253,000 and more, and 0.53 at 0.6 of two cores, 205,000
 @allure.story("A 10x spike is answered, drained and given back, and nothing is lost")
 def test_a_10x_spike_is_answered_drained_and_given_back(trials, evidence):
     """Every line of text 1, section 5, in one trial of the lab's own policy."""

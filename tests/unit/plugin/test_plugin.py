@@ -72,6 +72,17 @@ def test_a_trial_elsewhere_than_on_linux_is_one_line(folder, tmp_path):
     assert (judged.code, "a bound that nothing keeps" in judged.printed) == (1, True), judged.printed
 
 
+def test_a_machine_that_is_too_slow_is_one_line(folder):
+    """Said before a cluster is started; records are judged on it."""
+    (folder / "experiments" / "test_mine.py").write_text(project.EXPERIMENT.replace("spike", "speed(1e12)\n@pytest.mark.spike"))
+    given = [sys.executable, folder, "-m", "spike", "-k", "mine"]
+    ran = project.session(*given)
+    assert (ran.code, ran.printed.count("this machine is too slow now")) == (3, 1), ran.printed
+    assert "cluster" not in ran.printed
+    judged = project.session(*given, f"--from-records={project.record(folder, folder / 'stored')}")
+    assert (judged.code, "too slow" in judged.printed) == (1, False), judged.printed
+
+
 def test_a_repositorys_own_tests_are_left_alone(folder):
     """Without a marker's expression nothing of the lab's is written, and no cluster is started by a test that asks for none.
 
