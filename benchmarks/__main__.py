@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 from confluent_kafka import KafkaException
 
-from benchmarks import lagscaler, ledger, simulate, sizes, starts
+from benchmarks import core, lagscaler, ledger, simulate, sizes, starts
 from lab.cluster import binary, broker, controlplane
 from lab.components import build, jars
 from lab.host import processes, resources, runs
@@ -177,7 +177,7 @@ def reconciliation(bootstrap: str) -> None:
 
 def main() -> int:
     """Run the benchmarks named on the command line, or all; 1 where an objective was breached."""
-    known = ("producer", "consumer", "up", "starts", "reconcile", "ledger", "lagscaler", "simulate", "growth")
+    known = ("producer", "consumer", "up", "starts", "reconcile", "ledger", "lagscaler", "simulate", "growth", "core")
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("which", nargs="*", choices=[*known, []], help=f"of {', '.join(known)}; default: all")
     parser.add_argument("--events", type=int, default=ledger.EVENTS, help="events of the ledger's topic")
@@ -194,13 +194,15 @@ def main() -> int:
     held = True
     if "simulate" in which:
         simulate.main(show)
+    if "core" in which:
+        core.main(show)
     if "up" in which:
         cluster_up()
     if "starts" in which:
         starts.measure(show)
     if "growth" in which:
         sizes.main(chosen.of)
-    if set(which) - {"up", "starts", "simulate", "growth"}:
+    if set(which) - {"up", "starts", "simulate", "growth", "core"}:
         started, run, guard = runs.start(broker.start)
         try:
             if "lagscaler" in which:

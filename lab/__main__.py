@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from typing import Any
 
 from lab import extras
 from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
@@ -27,18 +28,35 @@ COMMANDS = {
     "images": "make all images of a kind cluster here, for a machine that reaches no registry",
     "down": "end clusters kept with --keep-cluster, and what a crash left",
 }
+# The extra that a command takes as a whole, where the first module that lacks may be of a smaller one.
+LEAST = {"report": "report"} | dict.fromkeys(("demo", "build", "images", "down"), "trial")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code: 2 on bad input, 3 on a fault of the lab."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        with extras.needed():
+        with extras.needed(_least(given)):
             options = _parser(given).parse_args(given)
             return int(options.run(options))
     except (InputError, LabFault) as error:
         print(f"lab: {error}", file=sys.stderr)
         return FAULT if isinstance(error, LabFault) else BAD_INPUT
+
+
+class _Version(argparse.Action):
+    """Look the version up when it is asked for: that imports the parser of e-mails."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        from importlib import metadata
+
+        print(f"elastic-lab {metadata.version('elastic-lab')}")
+        parser.exit()
+
+
+def _least(given: Sequence[str]) -> str:
+    """The extra that the command takes at least."""
+    return LEAST.get(given[0] if given else "", extras.RECORDS)
 
 
 def _parser(given: Sequence[str]) -> Flags:
@@ -47,14 +65,14 @@ def _parser(given: Sequence[str]) -> Flags:
     Then its help has no flags, and says what to install.
     """
     parser = Flags("elastic-lab", __doc__, environment=False)
-    parser.add_argument("--version", action="version", version=f"elastic-lab {metadata.version('elastic-lab')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version of the installation")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
         one = commands.add_parser(name, help=text, description=text, environment=False)
         if name not in given[:1]:
             continue
         try:
-            with extras.needed():
+            with extras.needed(_least(given)):
                 module = importlib.import_module(f"lab.commands.{name}")
         except extras.NotInstalled as error:
             if not {"-h", "--help"} & set(given):

@@ -7,16 +7,19 @@ from contextlib import contextmanager
 
 from lab.errors import InputError
 
-# The extra that brings a module; what the core brings is in none.
+# The extra that brings a module; what the core brings is in none. Of the first three each has those before it.
 EXTRAS = {
+    "records": ("filelock", "pandas", "platformdirs", "pyarrow", "pydantic"),
+    "report": ("allure", "allure_commons", "altair", "jinja2", "markupsafe", "pytest", "vl_convert"),
     "trial": (
         "aiohttp", "confluent_kafka", "cryptography", "google", "grpc", "grpc_health", "kubernetes", "prometheus_api_client",
         "prometheus_client", "psutil", "pyspark", "pytest_kind", "requests", "urllib3",
     ),
-    "report": ("allure", "allure_commons", "altair", "filelock", "jinja2", "markupsafe", "pytest", "vl_convert"),
     "board": ("dash", "grafana_foundation_sdk", "werkzeug"),
     "scenarios": ("gevent", "locust"),
 }  # fmt: skip
+_ORDER = list(EXTRAS)
+RECORDS = _ORDER[0]
 
 
 class NotInstalled(InputError):
@@ -28,13 +31,16 @@ class NotInstalled(InputError):
 
 
 @contextmanager
-def needed() -> Iterator[None]:
-    """Turn a module that is not installed, of those that an extra brings, into :class:`NotInstalled`."""
+def needed(least: str = RECORDS) -> Iterator[None]:
+    """Turn a module that is not installed, of those that an extra brings, into :class:`NotInstalled`.
+
+    What is done takes the extra ``least`` at least: that one is named, and not a smaller one which the first module is in.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
         for extra, modules in EXTRAS.items():
             if module in modules:
-                raise NotInstalled(module, extra) from None
+                raise NotInstalled(module, max(extra, least, key=_ORDER.index)) from None
         raise

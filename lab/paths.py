@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import platformdirs
-
 _PACKAGE = Path(__file__).resolve().parent
 # A wheel has profiles/ and manifests/ inside the package; a checkout has them beside it.
 INSTALLED = (_PACKAGE / "profiles").is_dir()
@@ -18,8 +16,11 @@ MANIFESTS = FILES / "manifests"
 
 def cache_dir() -> Path:
     """The user's cache folder for built binaries and jars; ``ELASTIC_LAB_CACHE`` overrides it."""
-    chosen = os.environ.get("ELASTIC_LAB_CACHE")
-    path = Path(chosen) if chosen else Path(platformdirs.user_cache_dir("elastic-lab"))
+    if not (chosen := os.environ.get("ELASTIC_LAB_CACHE")):
+        import platformdirs  # of an extra: a question to the model keeps nothing
+
+        chosen = platformdirs.user_cache_dir("elastic-lab")
+    path = Path(chosen)
     path.mkdir(parents=True, exist_ok=True)
     return path
 

@@ -158,7 +158,7 @@ def refuse(error: Exception) -> NoReturn:
 def refusing() -> Iterator[None]:
     """End the session for bad input, and for an extra that is not installed."""
     try:
-        with extras.needed():
+        with extras.needed("trial"):
             yield
     except InputError as error:
         refuse(error)

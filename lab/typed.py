@@ -1,6 +1,7 @@
 """Plain data, as YAML and JSON have it, read as a type by pydantic: one line names the first field that can't be used.
 
-The programs of pods don't import this module: how fast a pod starts is measured.
+The programs of pods don't import this module: how fast a pod starts is measured. pydantic is of an extra, so only a reading
+imports it.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
 _ALLOWED = {
@@ -27,7 +29,7 @@ _ALLOWED = {
 class Strict:
     """A dataclass that derives from it refuses a field that it does not declare."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = {"extra": "forbid"}
 
 
 def read_file(kind: type[T], file: Path, schema: int | None = None, otherwise: str = "") -> T:
@@ -48,6 +50,8 @@ def read(kind: type[T], content: Any, where: object, prefix: str = "") -> T:
 
     Raises :class:`InputError`.
     """
+    from pydantic import ValidationError
+
     model: Any = kind
     try:
         found: T = adapter(model).validate_json(json.dumps(content, default=str), strict=True, context=where)
@@ -59,6 +63,8 @@ def read(kind: type[T], content: Any, where: object, prefix: str = "") -> T:
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
     """What pydantic makes of ``kind``."""
+    from pydantic import TypeAdapter
+
     return TypeAdapter(kind)
 
 

@@ -18,7 +18,7 @@ from lab import options, paths
 from lab.__main__ import COMMANDS, main
 from tests import pages
 
-ALL = [*paths.PROJECT.glob("*.md"), *(paths.PROJECT / "docs").rglob("*.md")]
+ALL = [file for place in ("*.md", "docs/**/*.md", ".github/**/*.md") for file in paths.PROJECT.glob(place)]
 PAGES = sorted(page for page in ALL if paths.PROJECT / "docs" / "evidence" not in page.parents)
 LINK = re.compile(r"\]\(\s*([^)\s]+)\s*\)")
 MODULE = re.compile(r"python -m ((?:lab|tests|benchmarks)[\w.]*)")
@@ -95,6 +95,8 @@ def wrong_commands(page: Path) -> list[str]:
             command = "pytest"
         else:
             command = words[0]
+            if command == "--version":
+                continue
             if command not in COMMANDS:
                 wrong.append(f"elastic-lab {command}")
                 continue

@@ -53,8 +53,8 @@ PROXY_PACKAGES = ("iptables", "nftables", "conntrack", "kmod")
 JAVA_PACKAGES = ("openjdk-17-jre-headless", "dash")
 PYTHON_PACKAGES = ("python3", "libstdc++6", "zlib1g", "dash")
 POD_NEEDS = (  # with their own dependencies: they are installed without resolving more
-    "cffi", "confluent-kafka", "cryptography", "grpcio", "grpcio-health-checking", "numpy", "platformdirs",
-    "prometheus-client", "protobuf", "pyyaml", "typing-extensions",
+    "cffi", "confluent-kafka", "cryptography", "grpcio", "grpcio-health-checking", "numpy", "prometheus-client",
+    "protobuf", "pyyaml", "typing-extensions",
 )  # fmt: skip
 POD_PARTS = ("inputs", "kafka", "model", "programs")
 WHEELS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
@@ -100,8 +100,7 @@ def pods_recipe(base: str) -> Recipe:
     versions = {name: metadata.version(name) for name in POD_NEEDS}
     files = sorted([*LAB.glob("*.py"), *(f for part in POD_PARTS for f in (LAB / part).rglob("*.py"))])
     digest = _hash(base, str(versions), (HERE / "pods" / "Dockerfile").read_text(), *(file.read_text() for file in files))
-    image = f"{catalog.PODS}:{metadata.version('elastic-lab')}-{digest[:8]}"
-    return Recipe(image, digest, partial(_pods, base=base, versions=versions, files=files))
+    return Recipe(f"{catalog.PODS}:{digest[:12]}", digest, partial(_pods, base=base, versions=versions, files=files))
 
 
 def wheels(versions: Mapping[str, str], machine: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The core: simulate, tune, threshold and judge with nothing installed but what the wheel itself requires."""
+"""The core: simulate, tune, plane and threshold with nothing installed but what the wheel itself requires."""
 
 import ast
 import functools
@@ -103,18 +103,19 @@ def without(kept, *arguments, code=WITHOUT, folder=paths.PROJECT, **environment)
 
 @pytest.mark.parametrize("system", ["", ELSEWHERE], ids=["here", "without Linux"])
 @pytest.mark.parametrize(
-    "arguments",
+    ("extra", "arguments"),
     [
-        ["simulate", *QUESTION],
-        ["tune", *QUESTION, "--candidates=5", "--processes=1"],
-        ["threshold", "--rate=100", "--slo=2"],
-        ["judge", str(project.COMMITTED)],
+        ("", ["simulate", *QUESTION]),
+        ("", ["tune", *QUESTION, "--candidates=5", "--processes=1"]),
+        ("", ["plane", *QUESTION, "--windows=60", "--tolerances=0.1", "--lag-thresholds=4500"]),
+        ("", ["threshold", "--rate=100", "--slo=2"]),
+        ("records", ["judge", str(project.COMMITTED)]),
     ],
-    ids=lambda arguments: arguments[0],
+    ids=lambda given: given[0] if isinstance(given, list) else given or "core",
 )
-def test_a_command_of_the_core_needs_the_core_alone(arguments, system):
-    """It imports nothing that an extra brings, and nothing that only Linux has."""
-    ran = without(required(), *arguments, code=system + WITHOUT)
+def test_a_command_needs_the_core_or_its_extra_alone(extra, arguments, system):
+    """It imports nothing that another extra brings, and nothing that only Linux has."""
+    ran = without(required(extra), *arguments, code=system + WITHOUT)
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr[-1000:]
     assert ran.stdout
 
@@ -126,13 +127,23 @@ def test_what_an_extra_brings_is_named_where_it_is_missing(tmp_path):
     assert (ran.returncode, ran.stderr) == (2, line)
 
 
-@pytest.mark.parametrize(("command", "extra"), [("demo", "trial"), ("down", "trial"), ("estimate", "report")])
+@pytest.mark.parametrize(
+    ("command", "extra"), [("demo", "trial"), ("down", "trial"), ("estimate", "records"), ("report", "report")]
+)
 def test_a_command_that_lacks_its_extra_has_help_that_says_so(command, extra):
     """Whoever asks what it does is told."""
     ran = without(required(), command, "--help")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert COMMANDS[command] in " ".join(ran.stdout.split())
     assert f"is not installed: pip install 'elastic-lab[{extra}]'" in " ".join(ran.stdout.split())
+
+
+def test_the_core_is_small():
+    """No library of it is large, and no other comes in unseen."""
+    files = [file.locate() for name in required() for file in metadata.files(name)]
+    files += [file for name in ("lab", "fixtures", "manifests", "profiles") for file in (paths.PROJECT / name).rglob("*")]
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    assert size < 100e6, f"{size / 1e6:.0f} MB"
 
 
 @pytest.mark.parametrize("extra", extras.EXTRAS)

@@ -1,16 +1,19 @@
 """The wheel, installed into an empty environment in another folder: an experiment of a user's own runs there."""
 
 import json
+import re
 import shutil
 import site
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 from pathlib import Path
 
 import pytest
 
+from benchmarks import core
 from lab import paths
 from lab.errors import BREACHED, FAULT
 
@@ -23,18 +26,25 @@ BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(s
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The folder of the programs of an environment with the wheel in it.
-
-    The libraries that the wheel requires are those of this environment, so that nothing is fetched.
-    """
-    source, wheels, folder = (tmp_path_factory.mktemp(name) for name in ("source", "wheels", "environment"))
+def wheel(tmp_path_factory):
+    """The wheel, built in a folder without git."""
+    source, wheels = (tmp_path_factory.mktemp(name) for name in ("source", "wheels"))
     for name in SOURCES:
         file = paths.PROJECT / name
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(file, source / name, ignore=ignored) if file.is_dir() else shutil.copy(file, source)
     subprocess.run([sys.executable, "-c", BUILD, wheels], cwd=source, check=True, capture_output=True, timeout=300)
-    (wheel,) = wheels.glob("*.whl")
+    (built,) = wheels.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """The folder of the programs of an environment with the wheel in it.
+
+    The libraries that the wheel requires are those of this environment, so that nothing is fetched.
+    """
+    folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True)
     programs = folder / "bin"
     pip = [sys.executable, "-m", "pip", f"--python={programs / 'python'}", "install", "--no-deps", "--no-index", str(wheel)]
@@ -57,6 +67,28 @@ def files(folder):
     return {str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file() and "__pycache__" not in one.parts}
 
 
+@pytest.mark.nightly
+def test_an_installation_is_small_and_answers(wheel, tmp_path):
+    """With what it requires, as pip fetches it into an environment that has nothing else."""
+    python = core.environment(tmp_path / "environment")
+    core.run(python, "-m", "pip", "install", "--quiet", wheel)
+    assert core.megabytes(tmp_path / "environment") < 120
+    assert "pod-minutes" in ask(python.parent, tmp_path, "elastic-lab", "simulate", *core.QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("tags", "version"), [(["v0.2.0"], r"0\.2\.0"), ([], r"0\.1\.?\S*dev1\+g[0-9a-f]+")], ids=["tag", "none"]
+)
+def test_the_version_is_that_of_gits_tags(tmp_path, tags, version):
+    """A commit behind no tag is named; in a folder without git it is the least (below)."""
+    shutil.copy(paths.PROJECT / "pyproject.toml", tmp_path)
+    who = ["-c", "user.name=x", "-c", "user.email=x"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "x"], *(["tag", name] for name in tags)):
+        subprocess.run(["git", "-C", tmp_path, *words], check=True)
+    asked = subprocess.run([sys.executable, "-m", "setuptools_scm"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert re.fullmatch(version, asked.stdout.strip())
+
+
 def test_the_wheel_has_its_own_files(installed, tmp_path):
     """Code, profiles, manifests and fixtures are in the environment and not in this checkout, all of it inside ``lab``.
 
@@ -71,7 +103,9 @@ def test_the_wheel_has_its_own_files(installed, tmp_path):
     assert {path.name for path in packages.iterdir() if path.suffix in ("", ".py")} == {"lab"}
     for name in ("lab", "fixtures", "profiles", "manifests"):
         assert files(paths.PROJECT / name) <= files(packages / "lab" / ("" if name == "lab" else name))
-    assert ask(installed, tmp_path, "elastic-lab", "--version") == ask(installed, tmp_path, "python", "-m", "lab", "--version")
+    version = tomllib.loads((paths.PROJECT / "pyproject.toml").read_text())["tool"]["setuptools_scm"]["fallback_version"]
+    for command in (["elastic-lab"], ["python", "-m", "lab"]):
+        assert ask(installed, tmp_path, *command, "--version") == f"elastic-lab {version}"
     given = ["threshold", "--rate=100", "--slo=2", "--json"]
     assert ask(installed, tmp_path, "elastic-lab", *given) == ask(installed, tmp_path, "python", "-m", "lab", *given)
 
