@@ -19,8 +19,10 @@ from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs import workload as workloads
 from lab.inputs.inputs import Inputs
+from lab.inputs.manifests import COMMITTED
 from lab.inputs.workload import PARTITIONS, Workload
 from lab.number_format import duration
+from lab.trial.user_files import UserFiles
 
 GB = 1e9
 
@@ -30,7 +32,8 @@ def add_flags(parser: Flags) -> None:
     parser.flag("scaledobject", str, "lag", "the policy: a YAML file, or the name of a committed one")
     parser.flag("traffic-profile", str, "step-10x", "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload); the default workload without it", optional=True)
-    parser.flag("scale", str, scales.QUICK, "a name in profiles/scales.yaml")
+    text = "a name in profiles/scales.yaml; by default what a session would take: the most compressed that keeps times and lags"
+    parser.flag("scale", str, None, text, optional=True)
     parser.flag("seed", SEED, 1, "decides the keys, and so each partition's share")
     parser.flag("results", Path, Path("results"), "where the record would go")
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
@@ -41,7 +44,9 @@ def run(options: Namespace) -> int:
     workload, partitions = workloads.load(options.workload) if options.workload else (Workload(), PARTITIONS)
     asked = (options.scaledobject, options.traffic_profile)
     policy, profile = (Path(text) if Path(text).suffix in (".yaml", ".yml") else text for text in asked)
-    scale = scales.load(options.scale)
+    traffic = profile if isinstance(profile, Path) else COMMITTED.profile(profile)
+    theirs = UserFiles(policy if isinstance(policy, Path) else None, traffic, options.workload)
+    scale = scales.load(options.scale) if options.scale else theirs.scale()
     given = inputs.read(profile, policy, workload, options.seed, scale, "binary", partitions=partitions)
     needed = estimate(given)
     cores, memory = os.cpu_count() or 1, available_bytes()

@@ -5,10 +5,13 @@ Times in s, real; lag in messages.
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from lab.commands import situation
 from lab.commands.situation import Question
@@ -16,8 +19,11 @@ from lab.commands.text import as_json, number, table
 from lab.errors import NoData, known
 from lab.flags import Flags
 from lab.foresee.curve import Curve, late, worst_age
+from lab.foresee.notes import in_flight, notes, open_windows
 from lab.foresee.scaler import lag_triggers
+from lab.foresee.variants import rules_of
 from lab.inputs.profile import BASELINE, RELIEF
+from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import PersistentLag
 from lab.judge.bounds import REACTION_S
 from lab.judge.claim import Verdict, judge
@@ -102,9 +108,13 @@ def _drain(question: Question, curve: Curve) -> float:
         raise NoData(f"the profile does not end in a phase {' or '.join(RELIEF)}")
     if any(isinstance(one, PersistentLag) and one.settings.rule.ages for one in lag_triggers(question.scaled)):
         raise NoData("lagSeconds is no lag in messages that a drain could end at")
-    back = curve.back_at(known(question.scaled.lag_threshold, "lagThreshold in the policy"), begin)
+    threshold = known(question.scaled.lag_threshold, "lagThreshold in the policy")
+    back = curve.back_at(threshold, begin)
     if back is None:
-        raise NoData("lag never came back to one lagThreshold")
+        rate = question.situation.profile.steps[-1].rate
+        flying = in_flight(question.at_real_time(), rate)
+        why = f": {flying:,} messages are in flight at {rate:,g} messages/s" if flying > threshold else ""
+        raise NoData(f"lag never came back to one lagThreshold, {threshold:,}{why}")
     return back - begin
 
 
@@ -112,12 +122,42 @@ def _drain(question: Question, curve: Curve) -> float:
 def _above_floor_at_baseline(question: Question, curve: Curve) -> int:
     spike = _spike(question)
     rate = max(step.rate for step in question.situation.profile.steps if step.at < spike)
-    return int(curve.replicas[curve.t < spike].max()) - _floor(question, rate)
+    above = int(curve.replicas[curve.t < spike].max()) - _floor(question, rate)
+    if above > 0 and question.situation.backlog:
+        raise NoData("a backlog waits at the start, which is no noise")
+    for trigger, opens, _ in open_windows(question.situation, question.scaled) if above > 0 else ():
+        if opens < spike:
+            raise NoData(f"a cron window asks for {trigger.replicas:,} pods before the baseline is over")
+    return max(0, above)
 
 
 @quantity("pods", "replicas above the floor at the end")
 def _above_floor_at_end(question: Question, curve: Curve) -> int:
-    return int(curve.replicas[-1]) - _floor(question, question.situation.profile.steps[-1].rate)
+    above = int(curve.replicas[-1]) - _floor(question, question.situation.profile.steps[-1].rate)
+    if above > 0 and (why := _held(question)):
+        raise NoData(why)
+    return max(0, above)  # an idleReplicaCount is below the floor
+
+
+def _held(question: Question) -> str:
+    """Why pods can't have been given back yet when the simulation ends; "" where they can."""
+    here, scaled = question.situation, question.scaled
+    since = here.profile.phases()[-1][0]
+    for trigger, opens, closes in open_windows(here, scaled):
+        if opens <= here.end < closes:
+            until = "for ever" if math.isinf(closes) else f"until {_clock(question, trigger, closes)}"
+            return f"the cron window of {trigger.replicas:,} pods is open {until}"
+        since = max(since, closes) if closes <= here.end else since
+    down = rules_of(scaled)[1]
+    window = here.controller.downscale_stabilization_s if down.window_s is None else down.window_s
+    if down.select == "Disabled" or here.end - since > window:
+        return ""
+    return f"the scale-down window of {window:,} s outlasts the {here.end - since:,g} s that are left: give a longer --tail-s"
+
+
+def _clock(question: Question, trigger: Cron, at: float) -> str:
+    begins_at = known(question.situation.profile.begins_at, "begins_at in the profile")
+    return f"{(begins_at + timedelta(seconds=at)).astimezone(ZoneInfo(trigger.zone)):%Y-%m-%d %H:%M} {trigger.zone}"
 
 
 def _floor(question: Question, rate: float) -> int:
@@ -139,8 +179,9 @@ def run(options: Namespace) -> int:
     question = situation.read(options)
     curve = question.simulated()
     figures = forecast(question, curve)
-    judged = verdicts(question, figures)
-    print(as_json(_content(question, figures, judged, curve)) if options.json else _text(question, figures, judged))
+    judged, told = verdicts(question, figures), notes(question.at_real_time(), question.scaled, curve)
+    content = _content(question, figures, judged, curve) | {"notes": told}
+    print(as_json(content) if options.json else _text(question, figures, judged, told))
     if options.log and not options.json:
         print()
         for one in curve.log:
@@ -150,10 +191,11 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _text(question: Question, figures: Mapping[str, Quantity], judged: Sequence[Verdict]) -> str:
+def _text(question: Question, figures: Mapping[str, Quantity], judged: Sequence[Verdict], told: Sequence[str]) -> str:
     rows = [("figure", "value"), *((name, number(figures[field].value)) for name, field in ROWS.items())]
     missing = [f"no data: {name}: {figures[field].why}" for name, field in ROWS.items() if figures[field].value is None]
-    parts = [question.lines(), [table(rows, numbers=[1])], [f"{MARKS[one.verdict]} {one}" for one in judged], missing]
+    marked = [f"{MARKS[one.verdict]} {one}" for one in judged]
+    parts = [question.lines(), [table(rows, numbers=[1])], marked, [f"note: {line}" for line in told], missing]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 

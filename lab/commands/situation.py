@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab import yamlfile
+from lab.commands import pods
+from lab.commands.pods import TIMES
 from lab.errors import InputError, NoData
 from lab.flags import Flags, choice, number, whole
 from lab.foresee.curve import Curve
-from lab.foresee.group import Consumers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
-from lab.foresee.usage import Footprint
 from lab.foresee.variants import LONGEST_WINDOW
 from lab.inputs import anchor, profile, scaledobject, topics
 from lab.inputs import scale as scales
-from lab.inputs import workload as workloads
 from lab.inputs.consumer import Balancer
-from lab.inputs.keys import ENTITIES, shares
+from lab.inputs.keys import shares
 from lab.inputs.manifests import COMMITTED
 from lab.inputs.profile import Profile
 from lab.inputs.scale import HPA_SYNC_S, METRIC_RESOLUTION_S, Scale
 from lab.inputs.scaledobject import ScaledObject
-from lab.inputs.workload import PARTITIONS, Workload
 from lab.judge.bounds import TIME_BEHIND_S
 
 if TYPE_CHECKING:  # pandas and pyarrow are most of what a command imports, and only a record needs them
@@ -37,23 +35,23 @@ MOST_PARTITIONS = 100_000
 PICTURES = (".png", ".svg", ".html")
 DRAWABLE = f"FILE{', FILE'.join(PICTURES)} in a folder that is there"
 WORDS = {  # the meaning of each time of Consumers, for --help
-    "start_s": "from a decision until a new pod joins the group; must be given or calibrated",
+    "start_s": "from a decision until a new pod joins the group; else start_s of the workload, or calibrated",
     "start_each_s": "between pods that start together, where they share cores",
     "stop_s": "from a decision until a pod has left",
     "notice_s": "until every member knows of a rebalance and has rejoined",
     "round_s": "that each further round of a rebalance takes",
     "join_each_s": "that each further member of a round takes",
-    "in_flight_s": "the lag of a group that keeps up, as a time: what is not committed yet",
+    "in_flight_s": "the lag of a group that keeps up, as a time; else by the commit interval",
 }
 OBJECTIVE_S = float(TIME_BEHIND_S) * scales.load(scales.QUICK).time  # the bound is of a trial at quick, as it is seen
-TIMES = tuple(field.name for field in fields(Consumers) if field.name.endswith("_s"))
 
 
 @dataclass(frozen=True)
 class Question:
     """A ScaledObject in a situation, at real time. The group is behind when events are older than ``objective_s``, s.
 
-    ``known`` names the source of the pods' times, which are as seen at ``scale``. :meth:`compressed` is what is simulated.
+    ``known`` names the source of the pods' times, which are as seen at ``scale``, and ``in_flight`` that of what is in flight.
+    :meth:`compressed` is what is simulated.
     """
 
     scaled: ScaledObject
@@ -62,6 +60,7 @@ class Question:
     scale: Scale
     objective_s: float
     known: str
+    in_flight: str
 
     def simulated(self) -> Curve:
         """Return the curve of the group at ``scale``, in times and messages of real time."""
@@ -83,20 +82,29 @@ class Question:
             controller=controller_of(scale),
             metrics_s=METRIC_RESOLUTION_S,
             tail_s=here.tail_s / scale.time,
+            backlog=here.backlog * scale.lag,
         )
         return small, scaled
+
+    def at_real_time(self) -> Situation:
+        """Return the situation as its curve shows it: what is in flight is as much of a longer time as the scale is short."""
+        pods = self.situation.consumers
+        return replace(self.situation, consumers=replace(pods, in_flight_s=pods.in_flight_s * self.scale.time))
 
     def lines(self) -> list[str]:
         """Return the question in lines, for the reader."""
         traffic, pods = self.situation.profile, self.situation.consumers
         rates = [step.rate for step in traffic.steps]
         several = f" of {self.situation.topics} topics" if self.situation.topics > 1 else ""
+        waiting = f"{self.situation.backlog:,.0f} messages wait at the start; " if self.situation.backlog else ""
         return [
             f"{self.scaled.name} on {self.profile_name}: {min(rates):,g} to {max(rates):,g} messages/s for "
             f"{traffic.duration:,g} s, and {self.situation.tail_s:,g} s more at the last rate; "
+            + waiting
             + ("times are real" if self.scale.name == scales.REAL else f"simulated at {self.scale}, and shown at real time"),
             f"pods of {pods.rate:,g} messages/s on {len(self.situation.shares):,} partitions{several}, {pods.balancer}; "
             f"one joins {pods.start_s:g} s after the decision ({self.known})",
+            f"{pods.in_flight_s:.3g} s of the traffic are in flight, not committed yet ({self.in_flight})",
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,11 +116,13 @@ class Question:
             "profile": self.profile_name,
             "duration_s": self.situation.profile.duration,
             "tail_s": self.situation.tail_s,
+            "backlog": self.situation.backlog,
             "partitions": len(self.situation.shares),
             "topics": self.situation.topics,
             "objective_s": self.objective_s,
             "sync_s": self.situation.sync_s,
             "known": self.known,
+            "in_flight": self.in_flight,
             "consumers": {field: getattr(pods, field) for field in ("rate", "balancer", *TIMES)},
         }
 
@@ -131,6 +141,8 @@ def add_flags(parser: Flags) -> None:
     parser.flag("calibrate", Path, None, "a record, or a folder of records, that tells the times above", optional=True)
     text = "simulate the trial of this scale, with what it compresses, in place of real time"
     parser.flag("scale", str, scales.REAL, text, "a name in profiles/scales.yaml")
+    text = "messages that wait at the start, spread as the traffic is"
+    parser.flag("backlog", whole(0, 10**12), 0, text, "a whole number from 0 to 10^12")
     text = "the HPA's sync period at real time, s, which a scale divides"
     parser.flag("hpa-sync-s", number(*scales.SYNCS_S), f"{HPA_SYNC_S:g}", text, "{:g} to {:g}".format(*scales.SYNCS_S))
     parser.flag("seed", whole(0, 2**63 - 1), 1, "decides the keys, and so each partition's share", "a whole number from 0")
@@ -177,18 +189,20 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
         anchor.check(scaled, traffic, scale, options.scaledobject, options.profile, scales.declared())
     known = records_in(options.calibrate) if options.calibrate else []
     measured = calibrated(known, options.calibrate) if known else None
-    pods, spread = _pods(options, known, measured)
+    pods.require_cost(options, scaled)
+    group = pods.read(options, scale, known, measured)
     situation = Situation(
         traffic,
-        shares(traffic, options.seed, spread["partitions"], spread["entities"]),
-        pods,
+        shares(traffic, options.seed, group.partitions, group.entities),
+        group.consumers,
         tail_s=options.tail_s,
-        topics=spread["topics"],
+        backlog=options.backlog,
+        topics=group.topics,
         sync_s=scale.sync_s + (measured.sync_more_s if measured else 0),
         sync_each_s=measured.sync_more_each_s if measured else 0,
     )
     source = f"times as measured in {', '.join(record.id for record in known)}" if known else "times as given or assumed"
-    return Question(scaled, situation, Path(options.profile).stem, scale, options.objective_s, source)
+    return Question(scaled, situation, Path(options.profile).stem, scale, options.objective_s, source, group.in_flight)
 
 
 def calibrated(records: Sequence[Record], where: object) -> Calibration:
@@ -220,45 +234,6 @@ def _profile(text: str) -> Profile:
         except InputError as unknown:
             raise InputError("command line", "--profile", text, f"a YAML file, or {unknown.allowed}") from None
     return profile.load(file)
-
-
-def _pods(
-    options: argparse.Namespace, known: Sequence[Record], measured: Calibration | None
-) -> tuple[Consumers, dict[str, int]]:
-    """Return consumers, and the partitions, topics and entities that events are spread over.
-
-    A flag wins over the workload, the workload over records and defaults.
-    """
-    asked: dict[str, Any] = {}
-    spread = {"partitions": PARTITIONS, "topics": 1, "entities": ENTITIES}
-
-    def take(workload: Workload, rate: float, partitions: int) -> None:
-        asked.update(rate=rate, balancer=workload.balancer, footprint=Footprint.of(workload))
-        spread.update(partitions=partitions, topics=workload.topics, entities=workload.entities)
-
-    if known and len({record.inputs.pod_rate for record in known}) == 1:
-        first = known[0].inputs
-        take(first.workload, first.pod_rate, first.partitions)
-    if options.workload is not None:
-        workload, partitions = workloads.load(options.workload)
-        if workload.store_slots:
-            allowed = "0: a store that pods share is not simulated"
-            raise InputError(options.workload, "store_slots", workload.store_slots, allowed)
-        take(workload, workload.rate, partitions)
-    for name, field in (("pod_rate", "rate"), ("balancer", "balancer"), *((field, field) for field in TIMES)):
-        if (value := getattr(options, name)) is not None:
-            asked[field] = value
-    if "rate" not in asked:
-        allowed = "messages/s a pod processes, or a --workload, or a --calibrate of one workload"
-        raise InputError("command line", "--pod-rate", None, allowed)
-    spread |= {name: value for name in ("partitions", "topics") if (value := getattr(options, name)) is not None}
-    topics.check(spread["topics"], spread["partitions"], "command line")
-    if measured:
-        return replace(measured.consumers, **asked), spread
-    if "start_s" not in asked:
-        allowed = "0 to 3600 s from a decision until a new pod joins the group, or a --calibrate that measures it"
-        raise InputError("command line", "--start-s", None, allowed)
-    return Consumers(**asked), spread
 
 
 def save(draw: Callable[[], Any], file: Path) -> None:

@@ -87,12 +87,15 @@ NOISE = 1e-6  # events: a smaller difference is a rounding of float64
 
 
 class Arrivals:
-    """The arrivals of a profile's events over time, and the inverse. The last step's rate goes on for ``tail_s``."""
+    """The arrivals of a profile's events over time, and the inverse. The last step's rate goes on for ``tail_s``.
 
-    def __init__(self, profile: Profile, tail_s: float = 0.0) -> None:
+    A ``backlog`` of events counts as having arrived at 0 s.
+    """
+
+    def __init__(self, profile: Profile, tail_s: float = 0.0, backlog: float = 0.0) -> None:
         self.edges: Floats = np.array([*(step.at for step in profile.steps), profile.duration + tail_s])
         self.rates: Floats = np.array([step.rate for step in profile.steps])
-        self.counts: Floats = np.concatenate(([0.0], np.cumsum(self.rates * np.diff(self.edges))))
+        self.counts: Floats = backlog + np.concatenate(([0.0], np.cumsum(self.rates * np.diff(self.edges))))
 
     def by(self, times: Floats) -> Floats:
         """The events that have arrived by each of ``times``; none before 0."""
@@ -100,10 +103,11 @@ class Arrivals:
 
     def left(self, counts: Floats) -> Floats:
         """The first time with more than each of ``counts`` events, which may lack a rounding; else the end."""
-        whole = self.counts[np.searchsorted(self.counts, counts + NOISE, side="right") - 1]
+        early = counts + NOISE < self.counts[0]  # of the backlog
+        whole = self.counts[np.maximum(0, np.searchsorted(self.counts, counts + NOISE, side="right") - 1)]
         counts = np.maximum(counts, whole)
         step = np.searchsorted(self.counts, counts, side="right") - 1
-        return np.where(step >= len(self.rates), self.edges[-1], self._within(step, counts))
+        return np.where(early, self.edges[0], np.where(step >= len(self.rates), self.edges[-1], self._within(step, counts)))
 
     def reached(self, counts: Floats) -> Floats:
         """The first time with as many as each of ``counts`` events: before a pause, not after it."""
@@ -113,7 +117,7 @@ class Arrivals:
         inside = np.clip(step, 0, len(self.rates) - 1)
         rates = self.rates[inside]
         more = np.divide(counts - self.counts[inside], rates, out=np.zeros_like(counts), where=rates > 0)
-        found: Floats = self.edges[inside] + more
+        found: Floats = self.edges[inside] + np.maximum(0.0, more)
         return found
 
 
@@ -122,7 +126,7 @@ def late(curve: Curve, arrivals: Arrivals, objective_s: float) -> float:
 
     At t it is when fewer events are processed than had arrived by t - objective_s; both are straight between their corners.
     """
-    corners = arrivals.edges + objective_s
+    corners = np.append(arrivals.edges + objective_s, objective_s - NOISE)  # a backlog is late all at once
     begin, end = curve.t[0], curve.t[-1]
     times = np.union1d(curve.t, corners[(corners > begin) & (corners < end)])
     over = arrivals.by(times - objective_s) - np.interp(times, curve.t, _processed(curve, arrivals)) - NOISE

@@ -13,8 +13,9 @@ import numpy as np
 from lab.errors import InputError
 from lab.foresee.curve import Curve
 from lab.foresee.group import Consumers
+from lab.foresee.in_flight import InFlight
 from lab.foresee.simulate import simulate
-from lab.foresee.situation import Situation, controller_of
+from lab.foresee.situation import START_S, Situation, controller_of
 from lab.foresee.usage import AT_WORK, CONSUMED, MIB, POD_MEMORY, Footprint
 from lab.host.resources import LOG_BYTES, needed_bytes
 from lab.inputs import anchor
@@ -24,7 +25,6 @@ from lab.inputs.profile import Step
 from lab.inputs.scale import METRIC_RESOLUTION_S
 from lab.inputs.scaledobject import ScaledObject
 
-START_S = 2.0  # from a decision until a pod on binary has joined, beside the start that the workload declares
 SETTLE_S, CLOSE_S = 30.0, 60.0  # the baseline settles; a record is closed but for its ledger
 LEDGER_RATE = 80_000.0  # events/s that Spark settles on two cores
 # CPU of a message, s: in the producer (docs/decisions/21), and in the broker, which takes it or gives it (an estimate of
@@ -122,7 +122,13 @@ def _curve(inputs: Inputs) -> Curve | None:
     situation = Situation(
         whole,
         shares(profile, inputs.seed, inputs.partitions, workload.entities),
-        Consumers(inputs.pod_rate, start_s, workload.balancer, footprint=Footprint.of(workload)),
+        Consumers(
+            inputs.pod_rate,
+            start_s,
+            workload.balancer,
+            in_flight_s=InFlight.of(workload, scale.time).mean_s,
+            footprint=Footprint.of(workload),
+        ),
         sync_s=scale.hpa_sync_s,
         controller=controller_of(scale),
         metrics_s=METRIC_RESOLUTION_S,

@@ -52,7 +52,8 @@ class Consumers:
 
 @dataclass(frozen=True)
 class Seen:
-    """One group at ``now``, as its scaler sees it. Arrays are messages by partition; ``joined`` are the members' times, s."""
+    """One group at ``now``, as its scaler sees it. Arrays are messages by partition, and not whole (:mod:`lab.foresee.whole`);
+    ``joined`` are the members' times, s."""
 
     now: float
     lags: Floats
@@ -63,8 +64,7 @@ class Seen:
     @property
     def ends(self) -> Floats:
         """The log's end by partition, messages."""
-        ends: Floats = np.floor(self.processed + self.backlog)
-        return ends
+        return self.processed + self.backlog
 
 
 class Group:
@@ -80,9 +80,9 @@ class Group:
 
     @property
     def lags(self) -> Floats:
-        """Lag by policy and partition, messages, as committed offsets show it: backlog and messages in flight."""
+        """Lag by policy and partition, messages and parts of messages: backlog, and what is not committed yet."""
         flying = self._shares * (self._throughput * self._consumers.in_flight_s)[:, None]
-        return np.floor(self.backlog + flying)
+        return self.backlog + flying
 
     def step(self, seconds: float, rate: float) -> None:
         """Let ``seconds`` pass with ``rate`` messages/s arriving. A pod shares its rate evenly among its backlogs."""

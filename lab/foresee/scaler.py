@@ -9,6 +9,7 @@ from lab.foresee.group import Part, Seen
 from lab.foresee.situation import Situation
 from lab.foresee.sources import Instant, Lasting, Queried, Scheduled, Source
 from lab.foresee.usage import MetricsServer
+from lab.inputs.adopt import check_one_group
 from lab.inputs.anchor import NEEDED
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.topics import MOST
@@ -32,7 +33,8 @@ USED = "a workload, which says what a message costs (--workload)"
 
 def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | PersistentLag, ...]:
     """The triggers on lag of a group with ``count`` topics, each on partitions of its own; none where there are none. Raises
-    :class:`InputError` for several on the same, for a further topic, and for a source that is not simulated."""
+    :class:`InputError` for several on the same, another group's or a further topic, and for a source that is not simulated."""
+    check_one_group(scaled)
     found = tuple(trigger for trigger in scaled.triggers if isinstance(trigger, Kafka | PersistentLag))
     others = any(isinstance(one, External) and not isinstance(one, PersistentLag) for one in scaled.triggers)
     read = topic_places(found)

@@ -15,6 +15,7 @@ from enum import IntEnum
 import numpy as np
 
 from lab.errors import InputError
+from lab.foresee import whole
 from lab.foresee.curve import Change, Curve
 from lab.foresee.group import Floats, Group, Ints, Rebalance, Seen
 from lab.foresee.scaler import Scaler
@@ -58,6 +59,7 @@ class _Loop:
         self._scalers = [Scaler(scaled, situation) for scaled in policies]
         self._wanted = np.array([scaler.replicas for scaler in self._scalers], dtype=np.int64)
         self._group = Group(situation.consumers, situation.shares, len(policies))
+        self._group.backlog += situation.shares * situation.backlog
         self._members = [
             Rebalance(situation.consumers, row, int(count)) for row, count in zip(self._group.owner, self._wanted, strict=True)
         ]
@@ -99,7 +101,7 @@ class _Loop:
                     self._decide(now, index, kind, lags[index])
                 else:
                     self._move(now, index, kind, number)
-            self._points.append((now, lags.sum(axis=1), self._wanted.copy(), self._working.copy()))
+            self._points.append((now, whole.totals(lags), self._wanted.copy(), self._working.copy()))
         t = np.array([point[0] for point in self._points])
         lag, replicas, working = (np.array([point[part] for point in self._points]) for part in (1, 2, 3))
         return [

@@ -12,6 +12,7 @@ from lab.inputs.scale import HPA_SYNC_S, Scale
 from lab.model.hpa import DEFAULTS, Controller
 
 METRICS_S = 15.0  # --metric-resolution in metrics-server's own manifest
+START_S = 2.0  # from a decision until a pod on binary has joined, beside the start that its workload declares
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Situation:
     ``sync_s`` is the HPA's sync period, and the first sync comes at ``phase_s``. Each starting pod that shares cores with the
     control plane makes it longer by ``sync_each_s``. ``metrics_s`` is the time between two samples of metrics-server.
     ``tail_s`` goes on after the profile at its last rate. The partitions are on so many ``topics``, as many on each.
+    ``backlog`` messages wait at 0 s, spread as the traffic is.
     """
 
     profile: Profile
@@ -33,6 +35,7 @@ class Situation:
     tail_s: float = 0.0
     topics: int = 1
     metrics_s: float = METRICS_S
+    backlog: float = 0.0
 
     @property
     def end(self) -> float:
@@ -42,7 +45,7 @@ class Situation:
     @cached_property
     def arrivals(self) -> Arrivals:
         """The events that arrive, over time."""
-        return Arrivals(self.profile, self.tail_s)
+        return Arrivals(self.profile, self.tail_s, self.backlog)
 
 
 def controller_of(scale: Scale) -> Controller:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from lab.errors import InputError
+from lab.foresee import whole
 from lab.foresee.curve import Arrivals
 from lab.foresee.group import Floats, Part, Seen
 from lab.inputs.triggers import cron, prometheus
@@ -52,16 +53,19 @@ class Instant(Source):
 
     def read(self, seen: Seen) -> Reading:
         """KEDA's answer. What is processed shows which partitions have committed since the call before."""
-        trigger = self._trigger
-        scaling = lags = self._part.of(seen.lags)
-        if trigger.exclude_persistent:
-            committed = np.floor(self._part.of(seen.processed))
-            if self._committed is not None:
-                scaling = np.where(committed == self._committed, 0.0, lags)
-            self._committed = committed
-        total = int(scaling.sum())
-        metric, reason = lag.capped(trigger, total, len(lags), int((scaling > 0).sum()))
-        return Reading(exposed(float(metric)), float(lags.sum()) > trigger.activation, (f"lag {total}", reason))
+        trigger, lags = self._trigger, self._part.of(seen.lags)
+        total = activating = whole.total(lags)
+        lagging = 0
+        if trigger.exclude_persistent or trigger.limit_to_lagging:  # no other needs to know where the messages are
+            scaling = whole.by_partition(lags)
+            if trigger.exclude_persistent:
+                committed = whole.counts(self._part.of(seen.processed))
+                if self._committed is not None:
+                    scaling = np.where(committed == self._committed, 0.0, scaling)
+                self._committed = committed
+            total, lagging = int(scaling.sum()), int((scaling > 0).sum())
+        metric, reason = lag.capped(trigger, total, len(lags), lagging)
+        return Reading(exposed(float(metric)), activating > trigger.activation, (f"lag {total}", reason))
 
 
 class Lasting(Source):
@@ -83,9 +87,9 @@ class Lasting(Source):
         """One reading of all partitions that count."""
         self._samples += 1
         chosen = self._part.numbers(len(seen.lags)).tolist()
-        values = seen.lags[chosen].tolist()
+        values = whole.by_partition(self._part.of(seen.lags)).tolist()
         if self._rule.ages:
-            ends = seen.ends[chosen].astype(int).tolist()
+            ends = whole.counts(self._part.of(seen.ends)).astype(int).tolist()
             values = [self._age(seen.now, *one) for one in zip(chosen, ends, map(int, values), strict=True)]
         self._window.add(seen.now, dict(zip(chosen, values, strict=True)))
 
@@ -96,7 +100,7 @@ class Lasting(Source):
     def _age(self, now: float, number: int, end: int, behind: int) -> float:
         ends = self._ends.setdefault(number, Ends(self._rule.size * self._rule.interval_s))
         ends.add(now, end)
-        return ends.age(end - behind)
+        return ends.age(max(0, end - behind))  # the two are rounded apart
 
 
 class Scheduled(Source):
@@ -147,7 +151,7 @@ class Queried(Source):
 def query_of(trigger: Prometheus, arrivals: Arrivals, where: object) -> Callable[[Seen], float]:
     """The query's value as a function of the group. Raises :class:`InputError` for a query that is not simulated."""
     if _LAG.fullmatch(trigger.query.strip()):
-        return lambda seen: float(seen.lags.sum())
+        return lambda seen: float(whole.total(seen.lags))
     found = _RATE.fullmatch(trigger.query.strip())
     if found is None:
         raise InputError(where, "query of the prometheus trigger", trigger.query, QUERIES)
@@ -156,7 +160,7 @@ def query_of(trigger: Prometheus, arrivals: Arrivals, where: object) -> Callable
     def rate(seen: Seen) -> float:
         """Messages/s over the window. Before 0 s they come at the first step's rate."""
         before = max(0.0, window - seen.now) * float(arrivals.rates[0])
-        since, until = arrivals.by(np.array([seen.now - window, seen.now]))
+        since, until = arrivals.by(np.array([max(0.0, seen.now - window), seen.now]))
         return (float(until - since) + before) / window
 
     return rate

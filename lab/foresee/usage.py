@@ -24,19 +24,26 @@ LONG_AGO = -3600.0  # when the pods started that are there at 0 s: no period of 
 
 @dataclass(frozen=True)
 class Footprint:
-    """A pod's use: ``each_ms``, CPU of one message, ms; ``request_m``, what it requests, millicores. It requests no memory."""
+    """A pod's use: ``each_ms``, CPU of one message, ms; ``request_m``, what it requests, and ``at_work_m``, what it takes at
+    any rate, millicores. It requests no memory."""
 
     request_m: int
     each_ms: float
+    at_work_m: float = AT_WORK * 1000
 
     @classmethod
     def of(cls, workload: Workload) -> Self:
-        """The footprint of a pod of ``workload``: its ``burn`` of each message's cost, and what the consumer itself takes."""
+        """The footprint of a trial's pod: its ``burn`` of each message's cost, and what the lab's consumer itself takes."""
         return cls(workload.cpu_request_m, workload.cost.mean * workload.burn / 100 + CONSUMED * 1000)
+
+    @classmethod
+    def of_theirs(cls, workload: Workload) -> Self:
+        """The footprint of a user's own pod, as ``workload`` declares it: idle, it takes nothing."""
+        return cls(workload.cpu_request_m, workload.cost.mean * workload.burn / 100, at_work_m=0.0)
 
     def cpu_m(self, rate: float) -> float:
         """The CPU of a pod that processes ``rate`` messages/s, millicores."""
-        return min(LIMIT_M, AT_WORK * 1000 + rate * self.each_ms)
+        return min(LIMIT_M, self.at_work_m + rate * self.each_ms)
 
 
 class MetricsServer:

@@ -115,13 +115,18 @@ def _check(theirs: ScaledObject, count: int) -> None:
     if not any(isinstance(trigger, Kafka | External) for trigger in theirs.triggers):
         types = [trigger["type"] for trigger in theirs.content["spec"]["triggers"]]
         raise InputError(where, "spec.triggers", types, f"one at least on a group's lag: {', '.join(LAG)}")
-    for field, what in (("bootstrapServers", "Kafka cluster"), ("consumerGroup", "consumer group")):
-        _same(theirs, field, what)
+    check_one_group(theirs)
     parsing.check_topics(theirs.triggers, count, where)
 
 
+def check_one_group(theirs: ScaledObject) -> None:
+    """Raise :class:`InputError` for a trigger on lag that names a second Kafka cluster or consumer group."""
+    for field, what in (("bootstrapServers", "Kafka cluster"), ("consumerGroup", "consumer group")):
+        _same(theirs, field, what)
+
+
 def _same(theirs: ScaledObject, field: str, what: str) -> None:
-    """Refuse a second cluster or group: a trial has one of each, so both triggers would read the same lag."""
+    """Refuse a second of them: a trial or a simulated group has one of each, so both triggers would read the same lag."""
     first: tuple[int, frozenset[str]] | None = None
     for index, trigger in enumerate(theirs.content["spec"]["triggers"]):
         metadata = trigger["metadata"]

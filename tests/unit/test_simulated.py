@@ -1,0 +1,195 @@
+"""What ``simulate`` and ``estimate`` say of small groups as users have them: the right number, or the line that says why."""
+
+import json
+
+import pytest
+import yaml
+
+from lab.__main__ import main
+from tests.unit.inputs.written import KAFKA
+
+CRON = {"timezone": "UTC", "start": "0 8 * * *", "end": "30 8 * * *"}
+CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "60"}}
+SPIKE = ((0, 50, "baseline"), (300, 500, "spike"), (900, 50, "drain"))
+PODS = ("--pod-rate=100", "--partitions=12", "--start-s=30")
+
+
+def kafka(threshold, **metadata):
+    """A kafka trigger of this lagThreshold."""
+    return {"type": "kafka", "metadata": KAFKA["metadata"] | {"lagThreshold": str(threshold)} | metadata}
+
+
+def cron(replicas, **metadata):
+    """A cron trigger that asks for ``replicas``."""
+    return {"type": "cron", "metadata": CRON | {"desiredReplicas": str(replicas)} | metadata}
+
+
+@pytest.fixture
+def said(tmp_path, capsys):
+    """A function that runs a command on a ScaledObject of these triggers and a profile of these steps: exit code, output."""
+
+    def run(triggers, *flags, steps=SPIKE, duration=1800, begins_at=None, workload=None, command="simulate", **spec):
+        content = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "theirs"}}
+        content["spec"] = {"scaleTargetRef": {"name": "worker"}, "triggers": triggers, **spec}
+        traffic = {"kind": "steps", "duration": duration, "zipf": 0}
+        traffic["steps"] = [dict(zip(("at", "rate", "phase"), step, strict=True)) for step in steps]
+        if begins_at:
+            traffic["begins_at"] = begins_at
+        files = {"scaledobject": content, "profile" if command == "simulate" else "traffic-profile": traffic}
+        if workload:
+            files["workload"] = {"kind": "Workload"} | workload
+        for name, written in files.items():
+            (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(written))
+        code = main([command, *flags, *(f"--{name}={tmp_path / name}.yaml" for name in files)])
+        return code, capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def simulated(said):
+    """A function that simulates: the JSON, with the verdicts of its objectives by name."""
+
+    def run(triggers, *flags, **more):
+        code, out = said(triggers, *flags, "--json", **more)
+        assert (code, out.err) == (0, "")
+        content = json.loads(out.out)
+        return content | {"verdicts": {one["objective"]: one["verdict"] for one in content["objectives"]}}
+
+    return run
+
+
+BUSY = ((0, 0, "baseline"), (300, 100, "spike"), (1500, 0, "drain"))
+UP = {"policies": [{"type": "Percent", "value": 50, "periodSeconds": 60}, {"type": "Pods", "value": 3, "periodSeconds": 60}]}
+
+
+@pytest.mark.parametrize(
+    ("commit_ms", "least", "most"), [(None, 11, 16), (5000, 11, 16), (1000, 3, 4), (30_000, 16, 16), (100, 1, 1)]
+)
+def test_pods_are_taken_for_what_is_not_committed(simulated, commit_ms, least, most):
+    """100/s and a lagThreshold of 20: by the workload's commits, or by those of Kafka's clients where nothing says."""
+    work = None if commit_ms is None else {"partitions": 16, "process_ms": 5, "concurrency": 1, "commit_interval_ms": commit_ms}
+    flags = ("--start-s=15", *(("--pod-rate=200", "--partitions=16") if work is None else ()))
+    behavior = {"horizontalPodAutoscalerConfig": {"behavior": {"scaleUp": UP}}}
+    found = simulated(
+        [kafka(20)], *flags, steps=BUSY, duration=2400, workload=work, advanced=behavior, minReplicaCount=1, maxReplicaCount=16
+    )
+    assert least <= found["figures"]["most_replicas"] <= most
+    assert any("are in flight, more than one lagThreshold of 20" in line for line in found["notes"]) is (least > 1)
+    assert ("default of Kafka's clients" in found["in_flight"]) is (work is None)
+
+
+def test_what_is_in_flight_says_why_a_drain_does_not_end(simulated):
+    """125 messages at 50/s are never below a lagThreshold of 10: neither a time nor silence."""
+    found = simulated([kafka(10)], *PODS, minReplicaCount=1)
+    assert found["missing"]["drain_s"].endswith("one lagThreshold, 10: 125 messages are in flight at 50 messages/s")
+    assert "drain_s" not in simulated([kafka(1000)], *PODS, minReplicaCount=1)["missing"]
+
+
+@pytest.mark.parametrize("given", [{}, {"burn": 0}, {"cpu_request_m": 25}, {"cpu_request_m": 25, "burn": 100}])
+def test_an_idle_pod_is_idle_for_a_cpu_trigger(said, simulated, given):
+    """One message a second of 10 ms takes nothing of what any pod requests; what it requests and computes is asked for."""
+    more = {"workload": {"partitions": 12, "process_ms": 10, "concurrency": 1, "start_s": 20} | given}
+    more |= {"steps": ((0, 0, "baseline"), (300, 1, "spike"), (900, 0, "drain")), "minReplicaCount": 1, "maxReplicaCount": 12}
+    if len(given) == 2:
+        found = simulated([CPU, kafka(1000)], **more)
+        assert (found["figures"]["most_replicas"], found["consumers"]["start_s"]) == (1, 20)
+        return
+    code, out = said([CPU, kafka(1000)], **more)
+    assert (code, out.out) == (2, "")
+    assert ("cpu_request_m" in out.err.partition(" is not allowed")[0]) is ("cpu_request_m" not in given)
+    assert "millicores that a pod requests, and percent of process_ms" in out.err
+
+
+def test_two_groups_or_two_clusters_are_not_one(said):
+    """The second is named with its field, as the acceptance does: what both triggers read would be the same lag."""
+    for field, second in (("consumerGroup", "audit"), ("bootstrapServers", "other:9092")):
+        code, out = said([kafka(500), kafka(500, topic="refunds", **{field: second})], *PODS, "--topics=2", minReplicaCount=1)
+        assert (code, out.out) == (2, "")
+        assert f"spec.triggers[1].metadata.{field}: '{second}' is not allowed; allowed: the one of spec.triggers[0]" in out.err
+
+
+END, BASE = "replicas above the floor at the end", "replicas above the floor at baseline"
+
+
+def test_an_idle_group_has_given_back_what_it_took(simulated):
+    """idleReplicaCount 0 is below the floor, and so not above it."""
+    steps = ((0, 100, "baseline"), (300, 1000, "spike"), (900, 0, "drain"))
+    found = simulated([kafka(20)], *PODS, steps=steps, minReplicaCount=1, maxReplicaCount=5, idleReplicaCount=0)
+    assert found["log"][-1]["after"] == 0
+    assert (found["figures"]["above_floor_at_end"], found["verdicts"][END]) == (0, "held")
+
+
+QUIET = ((0, 1, "baseline"), (600, 1, "spike"), (3000, 1, "drain"))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "down", "verdict", "why"),
+    [
+        ({"end": "30 18 * * *"}, {}, "no data", "the cron window of 9 pods is open until 2024-05-22 18:30 UTC"),
+        ({}, {"stabilizationWindowSeconds": 3600}, "no data", "window of 3,600 s outlasts the 3,300 s that are left"),
+        ({}, {"selectPolicy": "Disabled"}, "breached", ""),
+        ({}, {}, "held", ""),
+    ],
+)
+def test_what_the_end_does_not_show_is_no_data(simulated, metadata, down, verdict, why):
+    """A cron window that is still open, and a scale-down window that is not over, are no breach; pods kept for ever are."""
+    found = simulated(
+        [cron(9, **metadata), kafka(1000)],
+        *PODS,
+        steps=QUIET,
+        duration=4200,
+        begins_at="2024-05-22T07:55:00+00:00",
+        advanced={"horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": down}}} if down else {},
+        minReplicaCount=2,
+    )
+    assert found["verdicts"][END] == verdict
+    assert why in found["missing"].get("above_floor_at_end", "")
+    assert found["verdicts"][BASE] == "no data"
+
+
+TOPICS = [kafka(200, topic="one"), kafka(200, topic="two"), kafka(100, topic="three")]
+
+
+@pytest.mark.parametrize(
+    ("triggers", "flags", "spec", "note"),
+    [
+        (
+            [cron(24)],
+            ("--partitions=60",),
+            {"minReplicaCount": 22},
+            "cron trigger asks for 24 pods and 22 stay, as 24 / 22 = 1.09",
+        ),
+        (
+            TOPICS,
+            ("--topics=3",),
+            {"minReplicaCount": 4},
+            "the largest of 3 triggers, none asks for more than its 4 partitions",
+        ),
+        ([kafka(50)], ("--partitions=24", "--pod-rate=20"), {"minReplicaCount": 22}, "22 pods stay for"),
+        ([kafka(1000, activationLagThreshold="3000")], (), {}, "activationLagThreshold 3,000 is not below lagThreshold 1,000"),
+        ([kafka(1000, activationLagThreshold="3000")], (), {}, "what is in flight at 500 messages/s, 150, is not above"),
+        ([kafka(10, activationLagThreshold="15")], (), {}, "what is in flight at 50 messages/s, 15, is not above"),
+        (
+            [kafka(10**6, activationLagThreshold="20000")],
+            (),
+            {"pollingInterval": 10},
+            "activationLagThreshold 20,000 keeps the group",
+        ),
+    ],
+)
+def test_a_line_says_why(simulated, triggers, flags, spec, note):
+    """What stands still, sleeps or goes round in a circle has its reason; a group that does none of it has no line."""
+    given = {"begins_at": "2024-05-22T07:55:00+00:00"} | spec
+    found = simulated(triggers, *PODS, "--in-flight-s=0.3", *flags, **given)
+    assert any(note in line for line in found["notes"]), found["notes"]
+    fine = simulated([kafka(1000)], *PODS, "--in-flight-s=0.3", minReplicaCount=1)
+    assert fine["notes"] == []
+
+
+def test_an_estimate_takes_the_scale_of_a_session(said):
+    """A lagThreshold of 50 and a pollingInterval of 30 s fit no quick trial, and the user has asked for none."""
+    steps = ((0, 5, "baseline"), (60, 50, "spike"))
+    code, out = said([kafka(50)], command="estimate", minReplicaCount=1, steps=steps, duration=120)
+    assert "at scale real" in out.out, out
+    assert code in (0, 3)
