@@ -24,6 +24,7 @@ from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import PersistentLag
 from lab.inputs.triggers.kafka import Kafka
 from lab.inputs.triggers.parsing import topic_places
+from lab.model import lag
 
 STILL_S = 120.0  # pods come within this time where lag asks for them
 SETTLED_S = 60.0  # from a window's start until its pods are asked for
@@ -56,16 +57,21 @@ def _after(begins_at: datetime, when: datetime | None) -> float:
 
 def _in_flight(here: Situation, scaled: ScaledObject) -> Iterator[str]:
     """What is in flight asks for more pods than its messages need."""
-    rate, threshold = max(step.rate for step in here.profile.steps), scaled.lag_threshold
-    if threshold is None:
-        return
-    flying, needed = in_flight(here, rate), max(1, scaled.min_replicas, math.ceil(rate / here.consumers.rate))
-    asked = min(math.ceil(flying / threshold), scaled.max_replicas)
-    if flying > threshold and asked > needed:
-        yield (
-            f"at {rate:,g} messages/s {flying:,} are in flight, more than one lagThreshold of {threshold:,}: a group that "
-            f"keeps up is asked for {asked:,} pods, and {needed:,} do the work"
-        )
+    rate = max(step.rate for step in here.profile.steps)
+    needed = max(1, scaled.min_replicas, math.ceil(rate / here.consumers.rate))
+    for trigger, part in _on_lag(here, scaled):
+        shares = part.of(here.shares)
+        flying = whole.total(shares * rate * here.consumers.in_flight_s)
+        if not isinstance(trigger, Kafka) or flying <= trigger.lag_threshold:
+            continue
+        metric, _ = lag.capped(trigger, flying, len(shares), min(flying, len(shares)))
+        asked = min(math.ceil(metric / trigger.lag_threshold), scaled.max_replicas)
+        if asked > needed:
+            yield (
+                f"at {rate:,g} messages/s {flying:,} are in flight, more than one lagThreshold of {trigger.lag_threshold:,}: a "
+                f"group that keeps up is asked for {asked:,} pods, and {needed:,} do the work"
+            )
+            return
 
 
 def _activation(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator[str]:
@@ -101,11 +107,11 @@ def _standstill(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator
         return
     most, up = max(capped), rules_of(scaled)[0].tolerance
     tolerance = here.controller.tolerance if up is None else up
-    for replicas, seconds, lag in _still(curve, threshold * (1 + tolerance)):
+    for replicas, seconds, waiting in _still(curve, threshold * (1 + tolerance)):
         capped_here = most <= replicas * (1 + tolerance) and replicas < min(scaled.max_replicas, len(here.shares))
         if seconds < STILL_S or not capped_here:
             continue
-        stays = f"{replicas:,} pods stay for {seconds:,.0f} s, with up to {lag:,.0f} messages of lag: "
+        stays = f"{replicas:,} pods stay for {seconds:,.0f} s, with up to {waiting:,.0f} messages of lag: "
         if len(found) > 1:
             yield f"{stays}the HPA takes the largest of {len(found)} triggers, none asks for more than its {most:,} partitions"
         elif most > replicas:
@@ -148,9 +154,9 @@ def _still(curve: Curve, each: float) -> Iterator[tuple[int, float, float]]:
     """Each stretch without a change of the replicas: (replicas, s with a lag above ``each`` a replica, the most lag)."""
     edges = [0, *(np.flatnonzero(np.diff(curve.replicas)) + 1).tolist(), len(curve.t) - 1]
     for first, last in pairwise(edges):
-        replicas, lag = int(curve.replicas[first]), curve.lag[first:last]
-        above = np.diff(curve.t[first : last + 1])[lag > each * replicas]
-        yield replicas, float(above.sum()), float(lag.max(initial=0.0))
+        replicas, there = int(curve.replicas[first]), curve.lag[first:last]
+        above = np.diff(curve.t[first : last + 1])[there > each * replicas]
+        yield replicas, float(above.sum()), float(there.max(initial=0.0))
 
 
 def _asleep(curve: Curve) -> tuple[float, float]:

@@ -209,7 +209,7 @@ def test_plane_simulates_each_combination_alone(lab, figures, chart):
     assert drawn.startswith("svg")
     assert all(f'"pod_minutes": {one["pod_minutes"]}' in drawn for one in content["cells"])
     lines = lab("plane", *THEIRS, *grid).splitlines()
-    assert (sum(line.endswith("as given") for line in lines), len(lines)) == (1, 3 + 1 + 1 + 8)
+    assert (sum(line.endswith("as given") for line in lines), len(lines)) == (1, 4 + 1 + 1 + 8)
 
 
 def test_what_a_judged_record_lacks_is_no_data(lab, refused, tmp_path):

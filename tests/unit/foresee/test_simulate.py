@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.foresee import sources
-from lab.foresee.curve import Arrivals, Curve, ages
+from lab.foresee.curve import Arrivals, Curve, ages, late, worst_age
 from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, Seen, assigned
 from lab.foresee.scaler import Scaler
 from lab.foresee.simulate import simulate, simulate_many
@@ -356,3 +356,17 @@ def test_what_is_in_flight_falls_with_the_rate():
     curve = simulate(Situation(step(100, 1000, hold=610.0), EVEN, consumers), lag_150())
     assert np.interp(759.9, curve.t, curve.lag) == pytest.approx(300, abs=P)
     assert np.interp(760.4, curve.t, curve.lag) == pytest.approx(30, abs=P)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.integers(0, 200_000), st.floats(0, 300), st.sampled_from([1, 2, 4, 8]), st.floats(1, 400))
+def test_a_backlog_that_waits_at_the_start_is_worked_off_like_any_other(backlog, rate, pods, objective):
+    """A floor of pods that is the ceiling: all messages are there, and the oldest is as old as it takes to reach it."""
+    here = Situation(Profile((Step(0, rate, "drain"),), 600.0), EVEN, replace(PODS, in_flight_s=0.0), backlog=backlog)
+    curve = simulate(here, lag_150(minReplicaCount=pods, maxReplicaCount=pods))
+    capacity = pods * 100.0
+    assert curve.lag == pytest.approx(np.maximum(0.0, backlog + (rate - capacity) * curve.t), abs=1.1)
+    if rate < capacity:
+        first, behind = backlog / capacity, (backlog - capacity * objective) / (capacity - rate)
+        assert worst_age(curve, here.arrivals) == pytest.approx(min(600.0, first), abs=here.sync_s)
+        assert late(curve, here.arrivals, objective) == pytest.approx(np.clip(behind, 0, 600.0 - objective), abs=here.sync_s)
