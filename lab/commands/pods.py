@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lab import yamlfile
 from lab.errors import InputError
-from lab.foresee.group import Consumers
+from lab.flags import Kind
+from lab.foresee.group import Consumers, Floats
 from lab.foresee.in_flight import CLIENTS_COMMIT_S, InFlight
 from lab.foresee.situation import START_S
 from lab.foresee.usage import Footprint
 from lab.inputs import scale as scales
 from lab.inputs import topics
 from lab.inputs import workload as workloads
-from lab.inputs.keys import ENTITIES
+from lab.inputs.keys import ENTITIES, shares
+from lab.inputs.profile import Profile
 from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.resource import CPU, Resource
@@ -31,13 +35,40 @@ TIMES = tuple(field.name for field in fields(Consumers) if field.name.endswith("
 
 @dataclass(frozen=True)
 class Pods:
-    """The ``consumers``; the partitions, topics and entities that events are spread over; why so much is in flight."""
+    """The ``consumers``; the partitions, topics and entities that events are spread over; why so much is in flight.
+
+    ``sizes`` are the partitions of each topic, () for as many on each. ``traffic`` is each topic's part of the traffic, () for
+    as much on each partition.
+    """
 
     consumers: Consumers
     partitions: int
     topics: int
     entities: int
     in_flight: str
+    sizes: tuple[int, ...] = ()
+    traffic: tuple[float, ...] = ()
+
+    def shares(self, profile: Profile, seed: int) -> Floats:
+        """The part of each partition of the traffic of ``profile``."""
+        if not self.sizes and not self.traffic:
+            return shares(profile, seed, self.partitions, self.entities)
+        sizes = self.sizes or (self.partitions // self.topics,) * self.topics
+        parts = self.traffic or sizes
+        each = [part * shares(profile, seed, size, self.entities) for part, size in zip(parts, sizes, strict=True)]
+        return np.concatenate(each) / sum(parts)
+
+
+def by_topic(one: Kind) -> Kind:
+    """A value of the kind ``one``, or a value for each topic."""
+
+    def convert(text: str) -> tuple[Any, ...]:
+        values = tuple(one(part) for part in text.split(","))
+        if len(values) > topics.MOST:
+            raise ValueError(text)
+        return values
+
+    return Kind(convert, f"{one.allowed}, or for each topic, as 12,4,4")
 
 
 def read(options: argparse.Namespace, scale: Scale, records: Sequence[Record], measured: Calibration | None) -> Pods:
@@ -73,18 +104,39 @@ def read(options: argparse.Namespace, scale: Scale, records: Sequence[Record], m
     if "rate" not in asked:
         allowed = "messages/s a pod processes, or a --workload, or a --calibrate of one workload"
         raise InputError("command line", "--pod-rate", None, allowed)
-    spread |= {name: value for name in ("partitions", "topics") if (value := getattr(options, name)) is not None}
-    topics.check(spread["topics"], spread["partitions"], "command line")
+    sizes = _spread(options, spread)
+    weights: tuple[float, ...] = options.topic_traffic or ()
+    if weights and (len(weights) != spread["topics"] or not sum(weights)):
+        allowed = f"one number for each of {spread['topics']} topics, not all 0"
+        raise InputError("command line", "--topic-traffic", weights, allowed)
+    spread_over = (spread["partitions"], spread["topics"], spread["entities"])
     told = f"{by} leave {flying.least_s:.3g} to {flying.most_s:.3g} s"
     if measured or options.in_flight_s is not None:
         told = "as measured" if options.in_flight_s is None else "as given"
     if measured:
-        return Pods(replace(measured.consumers, **asked), spread["partitions"], spread["topics"], spread["entities"], told)
+        return Pods(replace(measured.consumers, **asked), *spread_over, told, sizes, weights)
     if "start_s" not in asked:
         allowed = "0 to 3600 s from a decision until a new pod joins the group, start_s in a --workload, or a --calibrate"
         raise InputError("command line", "--start-s", None, allowed)
     asked.setdefault("in_flight_s", flying.mean_s)
-    return Pods(Consumers(**asked), spread["partitions"], spread["topics"], spread["entities"], told)
+    return Pods(Consumers(**asked), *spread_over, told, sizes, weights)
+
+
+def _spread(options: argparse.Namespace, spread: dict[str, int]) -> tuple[int, ...]:
+    """Put the flags' partitions and topics into ``spread``. Returns the partitions of each topic, () for as many on each."""
+    sizes: tuple[int, ...] = options.partitions or ()
+    if sizes:
+        spread["partitions"] = sum(sizes)
+    if len(sizes) > 1:
+        spread["topics"] = len(sizes)
+    if options.topics is not None:
+        spread["topics"] = options.topics
+    if len(sizes) > 1 and spread["topics"] != len(sizes):
+        raise InputError("command line", "--topics", options.topics, f"{len(sizes)}, for as many --partitions are told")
+    if len(sizes) > 1:
+        return sizes
+    topics.check(spread["topics"], spread["partitions"], "command line")
+    return ()
 
 
 def require_cost(options: argparse.Namespace, scaled: ScaledObject) -> None:

@@ -20,7 +20,6 @@ from lab.foresee.variants import LONGEST_WINDOW
 from lab.inputs import anchor, profile, scaledobject, topics
 from lab.inputs import scale as scales
 from lab.inputs.consumer import Balancer
-from lab.inputs.keys import shares
 from lab.inputs.manifests import COMMITTED
 from lab.inputs.profile import Profile
 from lab.inputs.scale import HPA_SYNC_S, METRIC_RESOLUTION_S, Scale
@@ -95,7 +94,8 @@ class Question:
         """Return the question in lines, for the reader."""
         traffic, pods = self.situation.profile, self.situation.consumers
         rates = [step.rate for step in traffic.steps]
-        several = f" of {self.situation.topics} topics" if self.situation.topics > 1 else ""
+        sizes = f" ({', '.join(map(str, self.situation.sizes))})" if self.situation.sizes else ""
+        several = f" of {self.situation.topics} topics{sizes}" if self.situation.topics > 1 else ""
         waiting = f"{self.situation.backlog:,.0f} messages wait at the start; " if self.situation.backlog else ""
         return [
             f"{self.scaled.name} on {self.profile_name}: {min(rates):,g} to {max(rates):,g} messages/s for "
@@ -133,8 +133,11 @@ def add_flags(parser: Flags) -> None:
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload): rate, balancer, partitions", optional=True)
     parser.flag("pod-rate", number(0.001, 1e6), None, "messages/s a pod processes at most", "0.001 to 1,000,000", optional=True)
-    parser.flag("partitions", whole(1, MOST_PARTITIONS), None, "of all topics", f"1 to {MOST_PARTITIONS:,}", optional=True)
+    text = "of all topics together, or of each"
+    parser.flag("partitions", pods.by_topic(whole(1, MOST_PARTITIONS)), None, text, optional=True)
     parser.flag("topics", whole(1, topics.MOST), None, "that the partitions are spread over, as many on each", optional=True)
+    text = "each topic's part of the traffic, as 8,1,1; by its partitions without it"
+    parser.flag("topic-traffic", pods.by_topic(number(0, 1e9)), None, text, optional=True)
     parser.flag("balancer", choice(*Balancer), None, "how the group shares partitions", ", ".join(Balancer), optional=True)
     for field in TIMES:
         parser.flag(field.replace("_", "-"), number(0, 3600), None, f"s {WORDS[field]}", "0 to 3600", optional=True)
@@ -193,11 +196,12 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
     group = pods.read(options, scale, known, measured)
     situation = Situation(
         traffic,
-        shares(traffic, options.seed, group.partitions, group.entities),
+        group.shares(traffic, options.seed),
         group.consumers,
         tail_s=options.tail_s,
         backlog=options.backlog,
         topics=group.topics,
+        sizes=group.sizes,
         sync_s=scale.sync_s + (measured.sync_more_s if measured else 0),
         sync_each_s=measured.sync_more_each_s if measured else 0,
     )

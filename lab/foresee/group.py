@@ -180,11 +180,13 @@ def assigned(owners: Ints, members: int) -> Ints:
 
 @dataclass(frozen=True)
 class Part:
-    """The partitions of the topic at ``place`` of ``topics``, or of all (None); ``only`` by number, None for all of them."""
+    """The partitions of the topic at ``place`` of ``topics``, or of all (None); ``only`` by number, None for all of them. The
+    topics have ``sizes`` partitions; () for as many on each."""
 
     place: int | None = None
     topics: int = 1
     only: frozenset[int] | None = None
+    sizes: tuple[int, ...] = ()
 
     def numbers(self, partitions: int) -> Ints:
         """Their numbers in a group that has so many ``partitions`` on all of its topics."""
@@ -198,6 +200,7 @@ class Part:
 
 @functools.lru_cache(maxsize=64)
 def _numbers(part: Part, partitions: int) -> Ints:
-    each = partitions if part.place is None else partitions // part.topics
+    sizes = part.sizes or (partitions // part.topics,) * part.topics
+    first, each = (0, partitions) if part.place is None else (sum(sizes[: part.place]), sizes[part.place])
     own = range(each) if part.only is None else (number for number in sorted(part.only) if number < each)
-    return np.fromiter(own, np.int64) + (part.place or 0) * each
+    return np.fromiter(own, np.int64) + first

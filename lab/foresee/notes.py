@@ -100,16 +100,20 @@ def _activation(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator
 
 def _standstill(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator[str]:
     """Lag grows and the replicas stay: each trigger is capped at the partitions that it counts."""
-    found = [(trigger, len(part.of(here.shares))) for trigger, part in _on_lag(here, scaled)]
-    capped = [count for trigger, count in found if isinstance(trigger, Kafka) and not trigger.allow_idle]
-    threshold = scaled.lag_threshold
-    if not capped or len(capped) < len(found) or threshold is None:
+    found = [(trigger, part.of(here.shares)) for trigger, part in _on_lag(here, scaled)]
+    capped = [
+        (trigger.lag_threshold, shares) for trigger, shares in found if isinstance(trigger, Kafka) and not trigger.allow_idle
+    ]
+    if not capped or len(capped) < len(found):
         return
-    most, up = max(capped), rules_of(scaled)[0].tolerance
-    tolerance = here.controller.tolerance if up is None else up
-    for replicas, seconds, waiting in _still(curve, threshold * (1 + tolerance)):
-        capped_here = most <= replicas * (1 + tolerance) and replicas < min(scaled.max_replicas, len(here.shares))
-        if seconds < STILL_S or not capped_here:
+    tolerance = _tolerance(here, scaled)
+    beyond = 1 + tolerance
+    for replicas, seconds, waiting in _still(curve, beyond * min(threshold for threshold, _ in capped)):
+        asking = [len(shares) for threshold, shares in capped if waiting * shares.sum() > threshold * replicas * beyond]
+        if seconds < STILL_S or not asking or replicas >= min(scaled.max_replicas, len(here.shares)):
+            continue
+        most = max(asking)
+        if most > replicas * beyond:
             continue
         stays = f"{replicas:,} pods stay for {seconds:,.0f} s, with up to {waiting:,.0f} messages of lag: "
         if len(found) > 1:
@@ -123,8 +127,7 @@ def _standstill(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator
 
 def _kept(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator[str]:
     """A time of day asks for replicas that the tolerance keeps from coming."""
-    up = rules_of(scaled)[0].tolerance
-    tolerance = here.controller.tolerance if up is None else up
+    tolerance = _tolerance(here, scaled)
     for trigger, opens, closes in open_windows(here, scaled):
         wanted, last = min(trigger.replicas, scaled.max_replicas), min(closes, float(curve.t[-1]))
         if last - opens < SETTLED_S:
@@ -132,6 +135,12 @@ def _kept(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator[str]:
         there = int(curve.replicas[np.searchsorted(curve.t, last) - 1])
         if 0 < there < wanted <= there * (1 + tolerance):
             yield f"the cron trigger asks for {wanted:,} pods and {there:,} stay, {_within(wanted, there, tolerance)}"
+
+
+def _tolerance(here: Situation, scaled: ScaledObject) -> float:
+    """By how much a metric may be above its target without a scale-up, as a ratio."""
+    up = rules_of(scaled)[0].tolerance
+    return here.controller.tolerance if up is None else up
 
 
 def _within(asked: int, there: int, tolerance: float) -> str:
@@ -142,7 +151,7 @@ def _on_lag(here: Situation, scaled: ScaledObject) -> Iterator[tuple[Kafka | Per
     """The triggers on lag, each with the partitions that it counts."""
     for trigger, place in zip(scaled.triggers, topic_places(scaled.triggers), strict=True):
         if isinstance(trigger, Kafka | PersistentLag):
-            yield trigger, Part(place, here.topics, trigger.partitions)
+            yield trigger, Part(place, here.topics, trigger.partitions, here.sizes)
 
 
 def _rate(here: Situation, at: float) -> float:

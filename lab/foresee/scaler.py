@@ -95,7 +95,8 @@ class Scaler:
         self._sources: list[Source | None] = []
         for trigger, place in zip(scaled.triggers, topic_places(scaled.triggers), strict=True):
             only = trigger.partitions if isinstance(trigger, Kafka | PersistentLag) else None
-            self._sources.append(source_of(trigger, Part(place, situation.topics, only), situation, scaled.where))
+            part = Part(place, situation.topics, only, situation.sizes)
+            self._sources.append(source_of(trigger, part, situation, scaled.where))
         footprint = situation.consumers.footprint
         metered = any(isinstance(trigger, Resource) for trigger in scaled.triggers)
         self._metrics = MetricsServer(footprint, situation.metrics_s) if metered and footprint else None

@@ -21,8 +21,8 @@ class Situation:
 
     ``sync_s`` is the HPA's sync period, and the first sync comes at ``phase_s``. Each starting pod that shares cores with the
     control plane makes it longer by ``sync_each_s``. ``metrics_s`` is the time between two samples of metrics-server.
-    ``tail_s`` goes on after the profile at its last rate. The partitions are on so many ``topics``, as many on each.
-    ``backlog`` messages wait at 0 s, spread as the traffic is.
+    ``tail_s`` goes on after the profile at its last rate. The partitions are on so many ``topics``, which have
+    ``sizes`` of them, () for as many on each. ``backlog`` messages wait at 0 s, spread as the traffic is.
     """
 
     profile: Profile
@@ -36,6 +36,7 @@ class Situation:
     topics: int = 1
     metrics_s: float = METRICS_S
     backlog: float = 0.0
+    sizes: tuple[int, ...] = ()
 
     @property
     def end(self) -> float:

@@ -193,3 +193,17 @@ def test_an_estimate_takes_the_scale_of_a_session(said):
     code, out = said([kafka(50)], command="estimate", minReplicaCount=1, steps=steps, duration=120)
     assert "at scale real" in out.out, out
     assert code in (0, 3)
+
+
+def test_topics_of_unlike_size_and_traffic(simulated, said):
+    """The first topic has the most partitions, and the second the traffic: its trigger asks, for 3 partitions at most."""
+    two = [kafka(100, topic="one"), kafka(100, topic="two")]
+    pods = ("--pod-rate=100", "--start-s=30", "--partitions=12,3", "--in-flight-s=0.3")
+    even, second = (simulated(two, *pods, *more, minReplicaCount=1) for more in ((), ("--topic-traffic=0,1",)))
+    assert (even["topics"], even["partitions"]) == (2, 15)
+    assert second["figures"]["most_replicas"] in (3, 4)  # one past the partitions
+    assert even["figures"]["most_replicas"] >= 12
+    assert any("none asks for more than its 3 partitions" in line for line in second["notes"])
+    for flag, line in (("--topics=3", "--topics: 3 is not"), ("--topic-traffic=1", "one number for each of 2 topics")):
+        code, out = said(two, *pods, flag, minReplicaCount=1)
+        assert (code, line in out.err) == (2, True)

@@ -259,6 +259,21 @@ def test_two_topics_are_two_halves():
     assert [] != two != one
 
 
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=4), st.integers(100, 3000), st.sampled_from(["kafka", "external"]))
+@settings(max_examples=examples(20), deadline=None)
+def test_topics_of_unlike_sizes_are_ranges_of_partitions(sizes, threshold, kind):
+    """Each trigger counts its topic's partitions, as it counts those numbers of one topic that has them all."""
+    edges, names = np.cumsum([0, *sizes]).tolist(), [f"t{number}" for number in range(len(sizes))]
+    topics = of_topics(threshold, *names, kind=kind)
+    ranges = of_topics(threshold, *["t"] * len(sizes), kind=kind).content
+    for trigger, first, end in zip(ranges["spec"]["triggers"], edges, edges[1:], strict=False):
+        trigger["metadata"]["partitionLimitation"] = f"{first}-{end - 1}"
+    shares = np.arange(1, sum(sizes) + 1) / sum(range(1, sum(sizes) + 1))
+    here = Situation(step(180, 1800), shares, PODS, topics=len(sizes), sizes=tuple(sizes))
+    there = replace(here, topics=1, sizes=())
+    assert simulate(here, topics).changes == simulate(there, scaledobject.parse(ranges, "my.yaml")).changes
+
+
 def test_each_trigger_samples_at_its_own_pace():
     """Two persistent-lag triggers, every 10 and every 15 s, beside a cpu trigger whose metrics come every 7 s."""
     content = of_topics(150, "orders", "refunds", kind="external").content
