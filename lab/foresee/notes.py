@@ -82,8 +82,8 @@ def _activation(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator
         above = f"activationLagThreshold {trigger.activation:,}"
         if trigger.activation >= trigger.lag_threshold:
             yield (
-                f"{above} is not below lagThreshold {trigger.lag_threshold:,}: lag must be above it, so {trigger.activation:,} "
-                f"messages wake nothing, and a group with no more than that stops after cooldownPeriod, {scaled.cooldown_s} s"
+                f"{above} is not below lagThreshold {trigger.lag_threshold:,}: lag must be above it, so as many "
+                f"messages wake nothing, and a group with no more of them stops after cooldownPeriod, {scaled.cooldown_s} s"
             )
         stops = [at for at, _, after in curve.changes if not after and _rate(here, at)]
         rate = _rate(here, stops[0]) if stops else 0.0
