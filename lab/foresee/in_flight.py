@@ -1,8 +1,8 @@
-"""What is in flight: taken by a pod and not committed yet, so that it counts as lag. As a time: x the rate it is messages. Pure.
+"""What is in flight: taken by a pod and not committed yet, so that it counts as lag. As a time: x the rate it is messages.
 
 By Little's law the messages in flight are the rate of arrivals x the time from a message's arrival to its commit. A pod takes
 a poll's work, processes it and then commits, at most once in a commit interval. So a message waits for its poll's end, and then
-from nothing to a whole interval: half of one on average. Pods that started together commit together, and the group's lag swings.
+from nothing to a whole interval: half of one on average. Pods that started together commit together: lag swings. Pure.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def _in_flight(here: Situation, scaled: ScaledObject) -> Iterator[str]:
         if asked > needed:
             yield (
                 f"at {rate:,g} messages/s {flying:,} are in flight, more than one lagThreshold of {trigger.lag_threshold:,}: a "
-                f"group that keeps up is asked for {asked:,} pods, and {needed:,} do the work"
+                f"group that keeps up is asked for {asked:,} pods, where {needed:,} are enough"
             )
             return
 

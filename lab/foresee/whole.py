@@ -48,6 +48,6 @@ def counts(amounts: Floats) -> Floats:
 @functools.lru_cache(maxsize=64)
 def _offsets(partitions: int) -> Floats:
     """How much each of the ``partitions`` is ahead of whole numbers, 0 to 1: evenly spread, also over any few in a row."""
-    found: Floats = np.arange(1, partitions + 1) * GOLDEN % 1.0
+    found: Floats = np.arange(1, partitions + 1, dtype=np.float64) * GOLDEN % 1.0
     found.setflags(write=False)
     return found
