@@ -48,6 +48,7 @@ def test_what_only_grows_is_never_counted_down(amounts, growth):
     for factor in np.cumsum(growth):
         now = whole.counts(amounts * factor)
         assert (now >= before).all()
+        assert (np.abs(now - amounts * factor) <= 1).all()
         before = now
     even = [whole.by_partition(np.full(len(amounts), factor)) for factor in np.cumsum(growth)]
     assert all((later >= earlier).all() for earlier, later in pairwise(even))
