@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # pandas and pyarrow are most of what a command imports, and 
     from lab.measure.calibration import Calibration
     from lab.record.store import Record
 
+MOST_PARTITIONS = 100_000
 TIMES = tuple(field.name for field in fields(Consumers) if field.name.endswith("_s"))
 
 
@@ -78,7 +79,7 @@ def read(options: argparse.Namespace, scale: Scale, records: Sequence[Record], m
     """
     asked: dict[str, Any] = {}
     spread = {"partitions": PARTITIONS, "topics": 1, "entities": ENTITIES}
-    flying, by = InFlight(CLIENTS_COMMIT_S), f"a commit every {CLIENTS_COMMIT_S:g} s, the default of Kafka's clients,"
+    flying, by = InFlight(CLIENTS_COMMIT_S), f"a commit every {CLIENTS_COMMIT_S:g} s, the default of Kafka's clients"
     real = scale.name == scales.REAL
 
     def take(workload: Workload, rate: float, partitions: int, footprint: Footprint) -> None:
@@ -110,7 +111,7 @@ def read(options: argparse.Namespace, scale: Scale, records: Sequence[Record], m
         allowed = f"one number for each of {spread['topics']} topics, not all 0"
         raise InputError("command line", "--topic-traffic", weights, allowed)
     spread_over = (spread["partitions"], spread["topics"], spread["entities"])
-    told = f"{by} leave {flying.least_s:.3g} to {flying.most_s:.3g} s"
+    told = f"{flying.least_s:.3g} to {flying.most_s:.3g} s by {by}"
     if measured or options.in_flight_s is not None:
         told = "as measured" if options.in_flight_s is None else "as given"
     if measured:
@@ -127,6 +128,8 @@ def _spread(options: argparse.Namespace, spread: dict[str, int]) -> tuple[int, .
     sizes: tuple[int, ...] = options.partitions or ()
     if sizes:
         spread["partitions"] = sum(sizes)
+    if sum(sizes) > MOST_PARTITIONS:
+        raise InputError("command line", "--partitions", sum(sizes), f"at most {MOST_PARTITIONS:,} on all topics")
     if len(sizes) > 1:
         spread["topics"] = len(sizes)
     if options.topics is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab import yamlfile
 from lab.commands import pods
-from lab.commands.pods import TIMES
+from lab.commands.pods import MOST_PARTITIONS, TIMES
 from lab.errors import InputError, NoData
 from lab.flags import Flags, choice, number, whole
 from lab.foresee.curve import Curve
@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # pandas and pyarrow are most of what a command imports, and 
     from lab.measure.calibration import Calibration
     from lab.record.store import Record
 
-MOST_PARTITIONS = 100_000
 PICTURES = (".png", ".svg", ".html")
 DRAWABLE = f"FILE{', FILE'.join(PICTURES)} in a folder that is there"
 WORDS = {  # the meaning of each time of Consumers, for --help

@@ -77,7 +77,7 @@ def _in_flight(here: Situation, scaled: ScaledObject) -> Iterator[str]:
 def _activation(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator[str]:
     """An activation lets messages wait without a pod, or stops a group that keeps up."""
     for trigger, part in _on_lag(here, scaled):
-        if not isinstance(trigger, Kafka) or not trigger.activation or (scaled.min_replicas and scaled.idle_replicas is None):
+        if not isinstance(trigger, Kafka) or (scaled.min_replicas and scaled.idle_replicas is None):
             continue
         above = f"activationLagThreshold {trigger.activation:,}"
         if trigger.activation >= trigger.lag_threshold:

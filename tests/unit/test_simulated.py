@@ -204,6 +204,11 @@ def test_topics_of_unlike_size_and_traffic(simulated, said):
     assert second["figures"]["most_replicas"] in (3, 4)  # one past the partitions
     assert even["figures"]["most_replicas"] >= 12
     assert any("none asks for more than its 3 partitions" in line for line in second["notes"])
-    for flag, line in (("--topics=3", "--topics: 3 is not"), ("--topic-traffic=1", "one number for each of 2 topics")):
+    wrong = {
+        "--topics=3": "--topics: 3 is not",
+        "--topic-traffic=1": "one number for each of 2",
+        "--partitions=60000,60000": "on all",
+    }
+    for flag, line in wrong.items():
         code, out = said(two, *pods, flag, minReplicaCount=1)
         assert (code, line in out.err) == (2, True)
