@@ -9,14 +9,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lab import paths
+from lab.errors import InputError
 from lab.foresee import sources
 from lab.foresee.curve import Arrivals, Curve, ages, late, worst_age
 from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, Seen, assigned
-from lab.foresee.scaler import Scaler
+from lab.foresee.scaler import Scaler, lag_triggers
 from lab.foresee.simulate import simulate, simulate_many
 from lab.foresee.situation import Situation
 from lab.inputs import anchor, policy, scaledobject
 from lab.inputs import scale as scales
+from lab.inputs.adopt import adopt
 from lab.inputs.profile import Profile, Step
 from lab.inputs.triggers import cron
 from tests.thoroughness import examples
@@ -285,6 +287,25 @@ def test_each_trigger_samples_at_its_own_pace():
         due.append(scaled.due)
         scaled.sample(Seen(scaled.due, np.zeros(P), np.zeros(P), np.zeros(P), [0.0]))
     assert due == [0, 7, 10, 14, 15, 20, 21, 28, 30]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a:1", "a:1,b:1", "b:1", "c:1"]), st.sampled_from("gh")), min_size=1, max_size=3))
+@settings(max_examples=examples(200))
+def test_a_second_group_or_cluster_is_refused_as_a_trial_refuses_it(named):
+    """By the same line, and by none where each trigger names a part of the first one's servers."""
+    content = of_topics(100, *map(str, range(len(named)))).content
+    for trigger, (servers, group) in zip(content["spec"]["triggers"], named, strict=True):
+        own = {"bootstrapServers": servers, "consumerGroup": group}
+        trigger["metadata"] = {name: one for name, one in trigger["metadata"].items() if not name.endswith("FromEnv")} | own
+    scaled = scaledobject.parse(content, "my.yaml")
+    lines = []
+    for one in (lag_triggers, adopt):
+        try:
+            one(scaled, len(named))
+            lines.append("")
+        except InputError as error:
+            lines.append(str(error))
+    assert lines[0] == lines[1]
 
 
 def test_what_is_not_simulated_is_refused():

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lab.foresee import sources
 from lab.foresee.curve import Arrivals
@@ -9,6 +11,8 @@ from lab.foresee.group import Consumers, Seen
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation
 from lab.foresee.usage import Footprint
+from lab.inputs.workload import Workload
+from tests.thoroughness import examples
 from tests.unit.foresee.groups import BUSY, CPU, EVEN, P, asking, lag_150, lag_150_with, step
 
 
@@ -39,6 +43,15 @@ def test_cpu_does_not_see_a_backlog_of_pods_that_wait():
     assert (alone.changes, alone.peak_lag > 100_000) == ([], True)
     beside, lag = simulate(idle, lag_150_with(CPU)), simulate(idle, lag_150())
     assert (beside.peak_lag, beside.replicas.max(), beside.replicas[-1]) == (lag.peak_lag, 24, 4)
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(st.integers(1, 1000), st.integers(0, 100), st.integers(1, 100))
+def test_an_idle_pod_asks_for_no_other(request_m, burn, target):
+    """Whatever a user's pod requests, whatever its messages cost, and whatever the target is: without a message nothing."""
+    idle = Footprint.of_theirs(Workload(cpu_request_m=request_m, burn=burn))
+    trigger = CPU | {"metadata": {"value": str(target)}}
+    assert simulate(used(idle, 0, 0), lag_150_with(trigger, alone=True)).changes == []
 
 
 def test_memory_never_gives_back_what_idle_pods_are_worth():
