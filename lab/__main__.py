@@ -14,6 +14,7 @@ from lab.flags import Flags
 
 COMMANDS = {
     "demo": "one trial in a folder of your own, with the live board and the report: begin here",
+    "accept": "one trial of your ScaledObject on your traffic: ship or don't ship, and what to change",
     "simulate": "what a ScaledObject would do on a profile, without a cluster",
     "estimate": "what a trial needs before it runs: events, disk, memory, cores, time; refuses what does not fit",
     "tune": "the cheapest ScaledObject that is not late: variants of a given one, simulated",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain, count, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,18 +173,11 @@ def results_folder(options: Namespace) -> Path:
     None is run over: ``results`` is followed by ``results-2``. With ``--resume`` and ``--from-records`` it is ``--results``.
     """
     given: Path = options.results
-    if options.from_records or options.resume:
+    if options.from_records or options.resume or not (given / "records").is_dir():
         return given
-    beside = (given.with_name(f"{given.name}-{number}") for number in count(2))
-    return next(one for one in chain([given], beside) if not _has_records(one))
-
-
-def _has_records(folder: Path) -> bool:
-    if not (folder / "records").is_dir():
-        return False
     from lab.record import store
 
-    return bool(store.stored(folder))
+    return store.unused(given)
 
 
 def user_files(options: Namespace) -> UserFiles:
@@ -202,8 +195,4 @@ def chosen_scale(options: Namespace) -> Scale:
 
 def acceptance_inputs(options: Namespace, root: Path) -> Inputs:
     """The inputs of the acceptance on a user's files, ``root``'s manifests first. Raises :class:`InputError` for a bad file."""
-    from lab.inputs import inputs
-
-    chosen = user_files(options).plan()
-    traffic, policy, work = (chosen.pop(name) for name in ("profile", "policy", "workload"))
-    return inputs.read(traffic, policy, work, 1, chosen_scale(options), options.cluster, library=Library.of(root), **chosen)
+    return user_files(options).read(chosen_scale(options), options.cluster, Library.of(root))

@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
-# A wheel has profiles/ and manifests/ inside the package; a checkout has them beside it.
+# A wheel has profiles/, manifests/ and acceptance/ inside the package; a checkout has them beside it.
 INSTALLED = (_PACKAGE / "profiles").is_dir()
 PROJECT = _PACKAGE.parent
 FILES = _PACKAGE if INSTALLED else PROJECT
 PROFILES = FILES / "profiles"
 MANIFESTS = FILES / "manifests"
+ACCEPTANCE = FILES / "acceptance"  # the test of a user's own files, and its pytest.ini
 
 
 def cache_dir() -> Path:

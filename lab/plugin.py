@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from lab import extras, options
+from lab import extras, options, paths
 from lab.errors import BAD_INPUT, FAULT, Breach, InputError, LabFault, NoData
 from lab.host import machine
 from lab.inputs import scale as scales
@@ -127,6 +127,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[BESIDE] = (
             f"{asked} has records of an earlier session (--resume goes on there): this one goes into {beside}"
         )
+    if options.user_files(config.option):
+        config.args = [*config.args, *([] if str(paths.ACCEPTANCE) in config.args else [str(paths.ACCEPTANCE)])]
     marks = config.getoption("markexpr", "")
     live = any(mark in marks and f"not {mark}" not in marks for mark in LIVE)
     if live and not config.option.collectonly and not config.getoption("allure_report_dir", "unused"):
@@ -172,8 +174,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         options.check_root([str(word) for word in began.args], began.dir, session.config.rootpath)
         options.check(given)
         session.config.stash[SESSION].expectations = options.expectations(given)
-        if options.user_files(given):
+        if brought := options.user_files(given):
             options.acceptance_inputs(given, session.config.rootpath)
+            session.config.stash[SESSION].brought = brought.name
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -191,6 +194,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With a file of the user's only the acceptance runs, without one all but it; it is what asks for ``brought``.
 
+    A repository's own acceptance comes before the lab's.
     Tests that judge are marked ``live``, and labelled with their id, by which the session's page finds their evidence. They run
     in the natural order of their experiments, in which reports show them: 1, 2, ... 10.
     """
@@ -199,10 +203,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if config.pluginmanager.hasplugin("allure_pytest"):
             item.add_marker(pytest.mark.allure_label(item.nodeid, label_type=ID))
     wanted = bool(options.user_files(config.option))
-    other = [item for item in items if ("brought" in getattr(item, "fixturenames", ())) is not wanted]
-    if other:
+    chosen = [item for item in items if ("brought" in getattr(item, "fixturenames", ())) is wanted]
+    if wanted:
+        chosen = [item for item in chosen if not item.path.is_relative_to(paths.ACCEPTANCE)] or chosen
+    if other := [item for item in items if item not in chosen]:
         config.hook.pytest_deselected(items=other)
-        items[:] = [item for item in items if item not in other]
+        items[:] = chosen
     ordered = iter(sorted(filter(judges, items), key=lambda item: natural(str(item.path))))
     items[:] = [next(ordered) if judges(item) else item for item in items]
 

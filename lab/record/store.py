@@ -30,6 +30,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain, count
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,12 @@ def stored(folder: Path) -> dict[str, Path]:
     """The folders of the records under ``folder`` (``results`` or ``results/records``), by name: each attempt is one."""
     root = folder / "records" if (folder / "records").is_dir() else folder
     return {file.parent.name: file.parent for file in sorted(root.glob("*/trial.json"))}
+
+
+def unused(folder: Path) -> Path:
+    """``folder``, or a new one beside it where that has records: ``results`` is followed by ``results-2``."""
+    beside = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+    return next(one for one in chain([folder], beside) if not ((one / "records").is_dir() and stored(one)))
 
 
 def identities(folder: Path) -> set[str]:

@@ -67,6 +67,7 @@ class RunningSession:
     asked: Collection[str] = ()
     done: Collection[str] = ()
     expectations: Expectations | None = None
+    brought: str = ""
 
     def plan(self, tests: Iterable[Case]) -> None:
         """Keep the ``tests`` that the session was asked for, in their order: one that never runs is missed by its name."""
@@ -164,6 +165,7 @@ class RunningSession:
             expected=list(self.expected),
             policy=self.policy.read_text() if self.policy else None,
             sections=self.sections,
+            brought=self.brought,
         )
 
     def readable(self) -> list[Record]:

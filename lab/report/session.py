@@ -148,7 +148,7 @@ class Session:
     knows. ``stopped`` says why it ended before its last test. ``asked`` and ``done`` count the trials that its tests asked for,
     and those of them that have a record. ``faults`` and ``refused`` name the tests that broke: by a fault of the lab, or by bad
     input that only a test could see. ``expected`` experiments without a verdict are missing. ``policy`` is the recommended one
-    as YAML.
+    as YAML. ``brought`` is the name of a user's file whose acceptance the session is.
     """
 
     schema: Literal[2] = SCHEMA
@@ -169,6 +169,7 @@ class Session:
     expected: list[str] = field(default_factory=list)
     policy: str | None = None
     sections: list[Section] = field(default_factory=list)
+    brought: str = ""
 
     def write(self, results: Path) -> None:
         """Write session.json into ``results``, whole or not at all."""

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from lab import paths
-from lab.inputs import anchor, fidelity, workload
+from lab.inputs import anchor, fidelity, inputs, workload
 from lab.inputs import policy as policies
 from lab.inputs import profile as profiles
 from lab.inputs import scale as scales
 from lab.inputs.inputs import Inputs
+from lab.inputs.manifests import Library
 from lab.inputs.profile import BASELINE, RELIEF
 from lab.inputs.scale import Scale
 from lab.inputs.workload import PARTITIONS, Workload
@@ -31,6 +32,11 @@ class UserFiles:
     def __bool__(self) -> bool:
         return any((self.scaledobject, self.profile, self.workload))
 
+    @property
+    def name(self) -> str:
+        """The name of the file with the policy under trial."""
+        return self.scaledobject.name if self.scaledobject else f"{POLICY}.yaml"
+
     def plan(self) -> dict[str, Any]:
         """The profile, policy, workload and partitions of the trial. Raises :class:`InputError` for a bad workload."""
         chosen, partitions = self._workload()
@@ -40,6 +46,12 @@ class UserFiles:
             "workload": chosen,
             "partitions": partitions,
         }
+
+    def read(self, scale: Scale, runtime: str, library: Library) -> Inputs:
+        """The inputs of the trial; what is not brought is of ``library``. Raises :class:`InputError` for a bad file."""
+        chosen = self.plan()
+        traffic, policy, work = (chosen.pop(name) for name in ("profile", "policy", "workload"))
+        return inputs.read(traffic, policy, work, 1, scale, runtime, library=library, **chosen)
 
     def scale(self) -> Scale:
         """The scale for a session that names none: quick, or the most compressed one that is faithful to the ScaledObject.
@@ -64,29 +76,29 @@ class UserFiles:
         return workload.load(self.workload) if self.workload else (Workload(), PARTITIONS)
 
 
-def header_lines(inputs: Inputs) -> list[str]:
+def header_lines(given: Inputs) -> list[str]:
     """The trial in lines a user reads before it runs: what was replaced, what the traffic asks, what it can't show."""
-    policy, pod = inputs.policy, inputs.workload.rate * inputs.scale.rate
-    rates = [step.rate for step in inputs.profile.steps]
-    at_work = min(policy.max_replicas, inputs.partitions)
+    policy, pod = given.policy, given.workload.rate * given.scale.rate
+    rates = [step.rate for step in given.profile.steps]
+    at_work = min(policy.max_replicas, given.partitions)
     lines = [
-        f"acceptance: {inputs.id} at scale {inputs.scale}",
+        f"acceptance: {given.id} at scale {given.scale}",
         f"traffic {min(rates):,.0f} to {max(rates):,.0f} messages/s; a pod takes {pod:,.0f}/s, the floor of "
-        f"{policy.min_replicas} pods {policy.min_replicas * pod:,.0f}/s, {at_work} pods on {inputs.partitions} partitions "
+        f"{policy.min_replicas} pods {policy.min_replicas * pod:,.0f}/s, {at_work} pods on {given.partitions} partitions "
         f"{at_work * pod:,.0f}/s",
     ]
-    start = baseline(policy, inputs.partitions, inputs.workload.topics)
+    start = baseline(policy, given.partitions, given.workload.topics)
     if start.replicas != policy.start:
         lines.append(f"baseline of {start.replicas}, not the floor of {policy.start}: {start.why}")
-    phases = [phase for _, _, phase in inputs.profile.phases()]
+    phases = [phase for _, _, phase in given.profile.phases()]
     if all(phase == BASELINE for phase in phases):
         lines.append(f"the profile never leaves its phase {BASELINE}: reaction and drain will be no data")
     elif phases[-1] not in RELIEF:
         lines.append(f"the profile ends in phase {phases[-1]}, not in {' or '.join(RELIEF)}: the drain will be no data")
-    return [*lines, *(f"replaced {one}" for one in inputs.replaced)]
+    return [*lines, *(f"replaced {one}" for one in given.replaced)]
 
 
-def replacement_note(inputs: Inputs) -> str:
-    """What a record's ``inputs`` say was replaced in the user's ScaledObject, as a paragraph; "" when nothing was."""
-    rows = [f"{one.field} ({one.theirs!r})" for one in inputs.replaced]
+def replacement_note(given: Inputs) -> str:
+    """What a record's inputs say was replaced in the user's ScaledObject, as a paragraph; "" when nothing was."""
+    rows = [f"{one.field} ({one.theirs!r})" for one in given.replaced]
     return f"Replaced in the ScaledObject as it was brought, so that it runs here: {'; '.join(rows)}." if rows else ""

@@ -32,7 +32,7 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
     "scenarios": (["--scale=medium"], "tests/scenarios"),
     "scenarios on kind": (["--scale=medium", "--cluster=kind"], "tests/scenarios"),
     "experiments on kind": ([f"--scale={scales.QUICK}", "--cluster=kind"], "tests/experiments"),
-    "acceptance": (_ACCEPTANCE, "tests/experiments/test_acceptance.py"),
+    "acceptance": (_ACCEPTANCE, "acceptance/test_acceptance.py"),
     "backlog": (["--scale=real"], "tests/experiments/test_backlog.py"),
     "scenarios at real time": (["--scale=real"], "tests/scenarios"),
     "experiments at close": (["--scale=close"], "tests/experiments"),

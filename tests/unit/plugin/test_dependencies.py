@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 HOMES = packages_distributions()
-OURS = {"lab", "tests", "fixtures"}
+OURS = {"lab", "tests", "acceptance", "fixtures"}
 # Packages of a distribution that a declared one brings along.
 BROUGHT = {"allure": "allure-pytest", "allure_commons": "allure-pytest", "_pytest": "pytest"}
 

@@ -21,7 +21,7 @@ from . import project
 
 pytestmark = pytest.mark.services
 
-SOURCES = ("lab", "fixtures", "manifests", "profiles", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+SOURCES = ("lab", "acceptance", "fixtures", "manifests", "profiles", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
 
@@ -101,7 +101,7 @@ def test_the_wheel_has_its_own_files(installed, tmp_path):
     assert packages.is_relative_to(installed.parent)
     assert all(place.is_relative_to(packages / "lab") for place in places)
     assert {path.name for path in packages.iterdir() if path.suffix in ("", ".py")} == {"lab"}
-    for name in ("lab", "fixtures", "profiles", "manifests"):
+    for name in ("lab", "acceptance", "fixtures", "profiles", "manifests"):
         assert files(paths.PROJECT / name) <= files(packages / "lab" / ("" if name == "lab" else name))
     version = tomllib.loads((paths.PROJECT / "pyproject.toml").read_text())["tool"]["setuptools_scm"]["fallback_version"]
     for command in (["elastic-lab"], ["python", "-m", "lab"]):

@@ -1,0 +1,56 @@
+"""Acceptance: can this ScaledObject be shipped?
+
+Hypothesis. The policy under trial answers the traffic it will meet: new pods are at work within 90 s, the backlog is drained,
+replicas do not flap, stay within the policy's bounds and the partitions, and come back; and every message is processed once.
+
+Method. One trial, from the floor until the lag is gone and the replicas are back at the floor, of what ``--scaledobject``,
+``--traffic-profile`` and ``--workload`` name. The reaction counts from the first phase after ``baseline``; the drain from the
+last, which is ``drain`` or ``lull``. A profile without them shows neither.
+
+Asserted. The hypothesis, whatever the traffic.
+
+Refuted by one figure beyond its bound.
+"""
+
+import allure
+import pytest
+
+from lab.charts.breakdown import reaction_breakdown
+from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
+from lab.measure.drain import best_drain
+from lab.measure.reaction.step import reaction
+from lab.measure.scaling import policy_excess
+from lab.trial import user_files
+
+pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("Acceptance")]
+
+
+def claim_acceptance(claim, record):
+    """What any policy is held to, on whatever traffic."""
+    excess = policy_excess(record)
+    claim(best_drain(record).over_best <= DRAIN_OVER_BEST, "the backlog is drained about as fast as the policy's bounds allow")
+    claim(excess.flips == 0, "the replicas do not flap", "user's policy")
+    claim.invariant(
+        excess.outside_bounds == 0,
+        "the replicas stay within the policy's own minimum and maximum",
+        "user's policy: min and max",
+    )
+    claim(
+        excess.beyond_partitions == 0,
+        "no pod is left without a partition, which could do nothing",
+        "Kafka: a partition has one owner",
+    )
+    claim(excess.above_floor_at_end == 0, "the group gives back the pods that it took", "user's policy: the floor")
+
+
+@allure.story("The policy answers, drains, keeps its bounds, comes back, and loses nothing")
+def test_the_policy_is_accepted(trials, brought, evidence):
+    """A user's policy, traffic and pods."""
+    record = trials.run(**brought)
+    evidence.explain(user_files.replacement_note(record[0].inputs))
+    evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
+
+    with evidence.of(record) as claim:
+        claim(reaction(record).total_s < REACTION_S, "the first new pod is at work in time, as seen at this scale")
+        claim(reaction(record).real_s < REACTION_S, "it is in time also with the wait for KEDA and the HPA at its real length")
+        claim_acceptance(claim, record)
