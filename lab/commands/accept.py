@@ -1,4 +1,4 @@
-"""``elastic-lab accept``: one trial of a user's ScaledObject, and whether it can be shipped."""
+"""``elastic-lab accept``: one trial of a user's ScaledObject, whether it can be shipped, and what to change if not."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import importlib.util
 import subprocess
 import sys
 from argparse import Namespace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lab import paths
-from lab.errors import BAD_INPUT, BREACHED, FAULT, HELD
+from lab import paths, wholefile
+from lab.errors import BAD_INPUT, BREACHED, FAULT, HELD, InputError
 from lab.extras import NotInstalled
 from lab.flags import Flags, choice
 from lab.inputs import scale as scales
+from lab.inputs.inputs import Inputs
 from lab.inputs.manifests import COMMITTED, Library
 from lab.record import store
 from lab.report import session as sessions
 from lab.report import session_page, shipping
-from lab.report.session import Session
+from lab.report.session import Session, Tried
+from lab.report.shipping import Decision
 from lab.trial.user_files import UserFiles
 
 CODES = {0: HELD, 1: BREACHED, 2: BAD_INPUT, 4: BAD_INPUT}  # of pytest; any other is a fault of the lab
-NEEDED = {"pytest": "trial", "pytest_kind": "trial"}  # what the session imports, and the extra that brings it
+NEEDED = ("pytest_kind", "pytest")  # of the extra "trial"
+CHANGED = "changed"  # in the results: the file with the change, and the results of its trial
 
 
 def add_flags(parser: Flags) -> None:
@@ -30,31 +34,47 @@ def add_flags(parser: Flags) -> None:
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/ [step-10x]", optional=True)
     parser.flag("workload", Path, None, "what pods do (kind: Workload); the default workload without it", optional=True)
     parser.flag("cluster", choice("binary", "kind", "existing"), "binary", "where the trial runs", "binary, kind or existing")
-    text = "a name in profiles/scales.yaml [the most compressed that keeps the times of the ScaledObject]"
+    text = (
+        "a name in profiles/scales.yaml [the most compressed that keeps the ScaledObject's times; real on an existing cluster]"
+    )
     parser.flag("scale", str, None, text, optional=True)
     text = "where record, verdicts and page go; a new folder beside it if it has records"
     parser.flag("results", Path, Path("results"), text)
     parser.flag("from-records", str, None, "judge the stored records of this folder; starts no cluster", optional=True)
+    parser.add_argument("--try-fix", action="store_true", help="run a second trial, with what is proposed to change")
     text = "what follows -- is given to pytest, as the options of an existing cluster"
     parser.add_argument("options", nargs="*", metavar="-- OPTION", help=text)
 
 
 def run(options: Namespace) -> int:
     """Run the acceptance; returns 0 where all objectives held, 1 where one did not, 2 for bad input, 3 for a fault."""
-    for module, extra in NEEDED.items():
+    for module in NEEDED:
         if importlib.util.find_spec(module) is None:
-            raise NotInstalled(module, extra)
+            raise NotInstalled(module, "trial")
+    if options.try_fix and options.from_records:
+        raise InputError("command line", "--try-fix", True, "without --from-records, which runs nothing")
     given = UserFiles(options.scaledobject, _profile(options.profile), options.workload)
+    options.scale = options.scale or (scales.REAL if options.cluster == "existing" else None)
     scale = scales.load(options.scale) if options.scale else given.scale()
-    given.read(scale, options.cluster, Library.of(Path()))  # what can't be used is said here, before anything starts
+    inputs = given.read(scale, options.cluster, Library.of(Path()))  # what can't be used is said before anything starts
     results = options.results if options.from_records else store.unused(options.results)
-    code = _session(options, given, results)
-    session = sessions.read(results)
-    decision = shipping.of(session) if session else None
-    if decision is None:
-        return code
-    print("\n".join([f"{decision.file}: {decision.word}", *decision.lines, f"read {results / session_page.PAGE}"]))
-    return code
+    first = _accept(options, given, results)
+    if first.decision is None or first.session is None:
+        return first.code
+    if first.decision.is_of_the_policy:
+        page = _advise(options, given, inputs, first)
+        print(f"\n{first.decision}\nread {page}")
+    return first.code
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """The exit code of the acceptance of a file, and what it left in ``results``: None where it ended before it judged."""
+
+    code: int
+    results: Path
+    session: Session | None
+    decision: Decision | None
 
 
 def _profile(text: str | None) -> Path | None:
@@ -63,11 +83,36 @@ def _profile(text: str | None) -> Path | None:
     return COMMITTED.profile(text)
 
 
-def _session(options: Namespace, given: UserFiles, results: Path) -> int:
-    """Run the acceptance of the files ``given`` by pytest, with the records in ``results``; returns its exit code."""
+def _accept(options: Namespace, given: UserFiles, results: Path) -> Acceptance:
+    """Run the acceptance of the files ``given`` by pytest, with its records in ``results``."""
     words = {"scaledobject": given.scaledobject, "traffic-profile": given.profile, "workload": given.workload}
     words |= {"cluster": options.cluster, "scale": options.scale, "results": results, "from-records": options.from_records}
     command = [sys.executable, "-m", "pytest", str(paths.ACCEPTANCE), "-m", "spike", "--rootdir=.", "--tb=line"]
     command += ["-c", str(paths.ACCEPTANCE / "pytest.ini"), *(f"--{name}={word}" for name, word in words.items() if word)]
     ended = subprocess.run([*command, *options.options], stdin=subprocess.DEVNULL, check=False).returncode
-    return CODES.get(ended, FAULT)
+    session = sessions.read(results) if ended in (HELD, BREACHED, FAULT) else None
+    return Acceptance(CODES.get(ended, FAULT), results, session, shipping.of(session) if session else None)
+
+
+def _advise(options: Namespace, given: UserFiles, inputs: Inputs, first: Acceptance) -> Path:
+    """Print what to change, try it where that is asked for, and write both into the session's page, which is returned."""
+    from lab.commands.advice import advise
+
+    assert first.session is not None
+    print("\nlooking for what to change: variants of the ScaledObject are simulated ...", flush=True)
+    records = store.stored(Path(options.from_records) if options.from_records else first.results)
+    known = [store.Record(folder) for name, folder in records.items() if name in first.session.folders]
+    advice, text = advise(given, inputs, known[-1] if known else None)
+    print("\n".join([*advice.notes, "", advice.diff]))
+    if advice.diff and given.scaledobject is not None:
+        folder = first.results / CHANGED
+        folder.mkdir(exist_ok=True)
+        wholefile.write(folder / given.scaledobject.name, text)
+        if options.try_fix:
+            second = _accept(options, replace(given, scaledobject=folder / given.scaledobject.name), folder)
+            word, lines = (second.decision.word, second.decision.lines) if second.decision else (shipping.NO_ANSWER, [])
+            advice = replace(advice, tried=Tried(word, lines, f"{CHANGED}/{session_page.PAGE}"))
+            print(f"\nwith the change: {word}", *lines, sep="\n")
+    session = replace(first.session, advice=advice)
+    session.write(first.results)
+    return session_page.write(first.results, session)

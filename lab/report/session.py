@@ -119,6 +119,24 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Tried:
+    """A second trial: the ``word`` on it, a line for each verdict that decides, and its ``page``, relative to the first's."""
+
+    word: str
+    lines: list[str]
+    page: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to change in a user's file: a unified ``diff``, "" for no change; ``notes`` that say why; and a trial of it."""
+
+    diff: str = ""
+    notes: list[str] = field(default_factory=list)
+    tried: Tried | None = None
+
+
+@dataclass(frozen=True)
 class Head:
     """Facts of a session; of its records each value once, "; " between two. ``others`` counts stored trials not asked for."""
 
@@ -148,7 +166,7 @@ class Session:
     knows. ``stopped`` says why it ended before its last test. ``asked`` and ``done`` count the trials that its tests asked for,
     and those of them that have a record. ``faults`` and ``refused`` name the tests that broke: by a fault of the lab, or by bad
     input that only a test could see. ``expected`` experiments without a verdict are missing. ``policy`` is the recommended one
-    as YAML. ``brought`` is the name of a user's file whose acceptance the session is.
+    as YAML. ``brought`` is the name of a user's file whose acceptance the session is; ``advice`` says what to change in it.
     """
 
     schema: Literal[2] = SCHEMA
@@ -170,6 +188,7 @@ class Session:
     policy: str | None = None
     sections: list[Section] = field(default_factory=list)
     brought: str = ""
+    advice: Advice | None = None
 
     def write(self, results: Path) -> None:
         """Write session.json into ``results``, whole or not at all."""

@@ -23,10 +23,18 @@ class Decision:
     rows: Sequence[Row] = ()
     why: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.file}: {self.word}"
+
     @property
     def style(self) -> str:
         """The class of the page that the word is shown in."""
         return STYLES[self.word]
+
+    @property
+    def is_of_the_policy(self) -> bool:
+        """Whether it is on a breached claim, which a change of the policy may hold. An invariant is no matter of the policy."""
+        return self.word == DO_NOT_SHIP and any(row.kind == "claim" for row in self.rows)
 
     @property
     def lines(self) -> list[str]:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA
 from lab.judge.gates import VALID
 from lab.number_format import number
+from lab.report import shipping
 from lab.report.coverage import Coverage, Entry
 from lab.report.session import (
     AS_EXPECTED,
@@ -95,6 +96,11 @@ class Summary:
     def outcomes(self) -> Counter[str]:
         """How many tests passed, failed, broke, were skipped or did not run."""
         return Counter(test.outcome for test in self.session.tests)
+
+    @cached_property
+    def decision(self) -> shipping.Decision | None:
+        """Whether a user's file can be shipped; None for a session of other experiments."""
+        return shipping.of(self.session)
 
     @cached_property
     def ended(self) -> list[Case]:
@@ -240,6 +246,7 @@ class Summary:
             ("bad input", self.session.refused),
             ("not run", [f"{one.name}: {one.text}" for one in self.coverage.entries]),
             ("the session", [self.headline]),
+            (str(self.decision), self.decision.lines if self.decision else []),
         ]
         return [(title, lines) for title, lines in parts if lines]
 

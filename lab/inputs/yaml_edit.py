@@ -1,0 +1,152 @@
+"""A YAML or JSON text with some values of an object changed: other lines, their order and their comments stay. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+SCALED_OBJECT = "ScaledObject"
+_STEP, _WIDE = "  ", 1000
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """The characters from ``start`` to ``end`` become ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """``text``, whose ScaledObject ``before`` becomes ``after``: they differ in their spec alone.
+
+    A text that can't be changed line by line, as one in which the changed block is an alias, becomes ``after`` alone, written
+    anew without comments.
+    """
+    try:
+        nodes = _scaled_objects(text, before)
+    except yaml.YAMLError:  # as JSON that is indented by tabs
+        nodes = []
+    for node in nodes:
+        edits = sorted(_edits(text, node, before, after, False, ""), key=lambda one: one.start, reverse=True)
+        made = text
+        for one in edits:
+            made = made[: one.start] + one.text + made[one.end :]
+        if _spec_of(made, after) == after["spec"]:
+            return made
+    return yaml.safe_dump(dict(after), sort_keys=False)
+
+
+def difference(name: str, before: str, after: str) -> str:
+    """The unified diff of two texts of the file ``name``; "" where they are equal."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", lineterm="")
+    return "\n".join(lines)
+
+
+def _scaled_objects(text: str, wanted: Mapping[str, Any]) -> list[Node]:
+    """The nodes of the ScaledObject in ``text``: of several those with the name of the ``wanted`` one."""
+    found = [node for node in _objects(text) if _word(node, "kind") == SCALED_OBJECT]
+    name = (wanted.get("metadata") or {}).get("name")
+    return found if len(found) == 1 else [node for node in found if _word(_child(node, "metadata"), "name") == name]
+
+
+def _objects(text: str) -> Iterator[Node]:
+    """The objects of every document, and those of a List."""
+    for document in yaml.compose_all(text, yaml.SafeLoader):
+        items = _child(document, "items")
+        yield from items.value if isinstance(items, SequenceNode) else [document]
+
+
+def _child(node: Node | None, name: str) -> Node | None:
+    pairs = node.value if isinstance(node, MappingNode) else []
+    return next((value for key, value in pairs if key.value == name), None)
+
+
+def _word(node: Node | None, name: str) -> str | None:
+    child = _child(node, name)
+    return child.value if isinstance(child, ScalarNode) else None
+
+
+def _spec_of(text: str, wanted: Mapping[str, Any]) -> object:
+    """The spec of the ScaledObject in ``text``; None where the text is no YAML any more, or has several."""
+    try:
+        found = [yaml.safe_load(yaml.serialize(node)) for node in _scaled_objects(text, wanted)]
+    except yaml.YAMLError:
+        return None
+    return found[0].get("spec") if len(found) == 1 else None
+
+
+def _edits(text: str, node: Node, before: Any, after: Any, flow: bool, indent: str) -> Iterator[_Edit]:
+    """The edits that make ``node``, which is ``before``, ``after``. Its key has this ``indent``; in brackets it is ``flow``."""
+    if before == after:
+        return
+    flow = flow or bool(isinstance(node, MappingNode | SequenceNode) and node.flow_style)
+    if isinstance(node, MappingNode) and isinstance(before, dict) and isinstance(after, dict) and before.keys() <= after.keys():
+        there = {key.value: (key, value) for key, value in node.value}
+        own = " " * node.start_mark.column
+        for name in before:
+            if name in there:
+                yield from _edits(text, there[name][1], before[name], after[name], flow, own)
+        if more := {name: value for name, value in after.items() if name not in before}:
+            yield _insertion(text, node, more, flow, own)
+    elif isinstance(node, SequenceNode) and isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for child, old, new in zip(node.value, before, after, strict=True):
+            yield from _edits(text, child, old, new, flow, indent)
+    else:
+        yield _replacement(text, node, after, flow, indent)
+
+
+def _insertion(text: str, node: MappingNode, more: Mapping[str, Any], flow: bool, indent: str) -> _Edit:
+    """Adds the fields ``more`` after the last one of the mapping ``node``, whose fields begin with ``indent``."""
+    if flow:
+        at = _end(text, node.value[-1][1]) if node.value else node.start_mark.index + 1
+        fields = ", ".join(f"{json.dumps(name)}: {_json(value)}" for name, value in more.items())
+        return _Edit(at, at, f", {fields}" if node.value else fields)
+    line_end = text.find("\n", _end(text, node))
+    at = len(text) if line_end < 0 else line_end
+    return _Edit(at, at, "".join(f"\n{indent}{line}" for line in _block(more)))
+
+
+def _replacement(text: str, node: Node, value: Any, flow: bool, indent: str) -> _Edit:
+    start, end = node.start_mark.index, _end(text, node)
+    if isinstance(node, ScalarNode) and not flow and isinstance(value, dict | list):  # null, where there is a block now
+        start = len(text[:start].rstrip(" "))
+        return _Edit(start, max(start, end), "".join(f"\n{indent}{_STEP}{line}" for line in _block(value)))
+    if isinstance(value, dict | list) and not flow:
+        brackets = isinstance(node, SequenceNode) and all(getattr(one, "flow_style", False) for one in node.value)
+        return _Edit(start, end, f"\n{' ' * node.start_mark.column}".join(_block(value, None if brackets else False)))
+    style = node.style if isinstance(node, ScalarNode) else '"'
+    if isinstance(value, str) and style == "'":
+        return _Edit(start, end, "'{}'".format(value.replace("'", "''")))
+    return _Edit(start, end, value if isinstance(value, str) and not style and _is_plain(value) else _json(value))
+
+
+def _end(text: str, node: Node) -> int:
+    """Where the text of ``node`` ends: PyYAML's own mark of a block is behind the comments that follow it."""
+    if isinstance(node, MappingNode | SequenceNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(text, last[1] if isinstance(last, tuple) else last)
+    end: int = node.end_mark.index
+    return len(text[:end].rstrip()) if isinstance(node, ScalarNode) and node.value else end
+
+
+def _block(value: Any, flow: bool | None = False) -> list[str]:
+    """The lines of ``value``; with ``flow`` None its innermost collections are in brackets."""
+    return yaml.safe_dump(value, sort_keys=False, default_flow_style=flow, width=_WIDE).splitlines()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether ``text`` means itself without quotes, in brackets too."""
+    return re.fullmatch(r"[A-Za-z][\w./-]*", text) is not None and yaml.safe_load(text) == text

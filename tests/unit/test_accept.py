@@ -1,0 +1,140 @@
+"""``elastic-lab accept``: the word on a user's file, its exit code, what to change, and a trial of that where it is wanted."""
+
+import json
+
+import pytest
+import yaml
+
+from lab import paths
+from lab.__main__ import main
+from lab.commands import accept, advice
+from lab.errors import BAD_INPUT, BREACHED, FAULT, HELD
+from lab.foresee import variants
+from lab.inputs import scale as scales
+from lab.inputs.manifests import COMMITTED
+from lab.report import shipping
+from lab.report.session import Case, Session
+from lab.trial.user_files import UserFiles
+
+from .measure.built import sealed
+from .measure.conftest import REPORTS, TRANSITIONS, build
+from .report import sessions
+
+EXAMPLES = paths.PROJECT / "docs" / "examples"
+FILES = UserFiles(*(EXAMPLES / f"{name}.yaml" for name in ("orders", "evening-peak", "enricher")))
+FLAPPING = {"stabilizationWindowSeconds: 600": "stabilizationWindowSeconds: 0", 'lagThreshold: "2250"': 'lagThreshold: "40"'}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch, tmp_path):
+    """Few variants, and a folder with no file in it."""
+    monkeypatch.setattr(variants, "CANDIDATES", 30)
+    monkeypatch.chdir(tmp_path)
+
+
+def words(scaledobject=FILES.scaledobject):
+    """The command with the examples' files."""
+    given = {"scaledobject": scaledobject, "profile": FILES.profile, "workload": FILES.workload}
+    return ["accept", *(f"--{name}={file}" for name, file in given.items())]
+
+
+@pytest.fixture
+def flapping(tmp_path):
+    """A ScaledObject that asks for a pod more at 40 messages, and gives it back at once."""
+    text = FILES.scaledobject.read_text()
+    for old, new in FLAPPING.items():
+        assert old in text
+        text = text.replace(old, new)
+    file = tmp_path / "flapping.yaml"
+    file.write_text(text)
+    return file
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """Trials that end as they are told, (exit code, verdicts), in this order; yields the files that they were of."""
+    told, ran = [], []
+
+    def run(options, given, results):
+        code, rows = told.pop(0)
+        case = Case("a.py::test_it", "acceptance", outcome="failed" if code else "passed", rows=rows)
+        session = Session(tests=[case], brought=given.name) if rows else None
+        ran.append(given.scaledobject)
+        results.mkdir(exist_ok=True)
+        return accept.Acceptance(code, results, session, shipping.of(session) if session else None)
+
+    monkeypatch.setattr(accept, "_accept", run)
+    return told, ran
+
+
+@pytest.mark.services
+def test_a_stored_trial_is_judged_from_any_folder(tmp_path, capfd):
+    """24 replicas where 12 are allowed: exit code 1, and its page begins with the word, what decides, and what to change."""
+    chosen = FILES.read(scales.load("medium"), "binary", COMMITTED)
+    record = tmp_path / "stored" / "records" / chosen.id
+    (record / "inputs").mkdir(parents=True)
+    build(record, TRANSITIONS, REPORTS)
+    sealed(record, id=chosen.id, inputs=chosen, scale=str(chosen.scale))
+    assert main([*words(), "--from-records=stored", "--results=left"]) == BREACHED
+    printed = capfd.readouterr().out
+    assert printed.splitlines()[-2:] == ["orders.yaml: don't ship", "read left/report.html"]
+    assert "✘ replicas wanted beyond the partitions: 12 pods, wanted = 0 pods" in printed
+    page = sessions.plain((tmp_path / "left" / "report.html").read_text())
+    assert page.index("orders.yaml: don't ship") < page.index("What to change") < page.index("Bounds, counted")
+    assert json.loads((tmp_path / "left" / "session.json").read_text())["brought"] == "orders.yaml"
+    assert '<article class="decision">' in (tmp_path / "left" / "report.html").read_text()
+    assert (tmp_path / "left" / "summary.md").read_text().count("orders.yaml: don't ship") == 1
+
+
+def test_what_to_change_is_tried_and_both_are_shown(flapping, ended, capsys):
+    """The exit code is that of the file as it is given. The change is a diff of that file, comments and all."""
+    told, ran = ended
+    told += [(BREACHED, [sessions.BREACHED]), (HELD, [sessions.HELD])]
+    assert main([*words(flapping), "--try-fix"]) == BREACHED
+    printed = capsys.readouterr().out
+    changed = flapping.parent / "results" / "changed" / "flapping.yaml"
+    assert ran == [flapping, changed.relative_to(flapping.parent)]
+    assert yaml.safe_load(changed.read_text()) != yaml.safe_load(flapping.read_text())
+    assert "with the change: ship\n✔ reaction: 71.2 s, wanted < 90 s" in printed
+    assert changed.read_text().splitlines()[0] == flapping.read_text().splitlines()[0]
+    page = sessions.plain((flapping.parent / "results" / "report.html").read_text())
+    assert page.index("flapping.yaml: don't ship") < page.index("+++ b/flapping.yaml") < page.index("With that change: ship")
+
+
+@pytest.mark.parametrize(
+    ("code", "rows"), [(HELD, [sessions.HELD]), (BREACHED, [sessions.NO_DATA]), (FAULT, [sessions.INVALID]), (FAULT, [])]
+)
+def test_nothing_is_proposed_where_no_claim_was_breached(ended, capsys, code, rows):
+    """The exit code is the session's. One trial runs."""
+    told, ran = ended
+    told.append((code, rows))
+    assert main([*words(), "--try-fix"]) == code
+    assert ran == [FILES.scaledobject]
+    assert "what to change" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ([*words(), "--profile=none"], "profile: 'none' is not allowed; allowed: one of "),
+        ([*words(), "--scaledobject=none.yaml"], "none.yaml: (file): 'No such file or directory' is not allowed"),
+        ([*words(), "--scale=fast"], "'fast' is not allowed"),
+        ([*words(), "--try-fix", "--from-records=x"], "--try-fix: True is not allowed; allowed: without --from-records"),
+    ],
+)
+def test_bad_input_is_said_before_anything_starts(ended, capsys, given, line):
+    """One line and exit code 2."""
+    assert main(given) == BAD_INPUT
+    said = capsys.readouterr()
+    assert line in said.err
+    assert (len(said.err.splitlines()), said.out, ended[1]) == (1, "", [])
+
+
+def test_a_change_that_holds_in_a_simulation_is_preferred(flapping):
+    """It says what the simulation says of both, by number and bound."""
+    given = UserFiles(flapping, FILES.profile, FILES.workload)
+    found, text = advice.advise(given, given.read(given.scale(), "binary", COMMITTED), None)
+    flips = next(note for note in found.notes if note.startswith("simulated: flips: "))
+    assert flips.endswith("0 with the change, wanted = 0 flips")
+    assert "-          stabilizationWindowSeconds: 0" in found.diff.splitlines() or '-        lagThreshold: "40"' in found.diff
+    assert yaml.safe_load(text)["metadata"] == yaml.safe_load(flapping.read_text())["metadata"]
