@@ -17,6 +17,7 @@ from lab.inputs import scale as scales
 from lab.inputs.inputs import Inputs
 from lab.inputs.manifests import COMMITTED, Library
 from lab.record import store
+from lab.record.store import Record
 from lab.report import session as sessions
 from lab.report import session_page, shipping
 from lab.report.session import Session, Tried
@@ -80,18 +81,32 @@ class Acceptance:
 def _profile(text: str | None) -> Path | None:
     if text is None or Path(text).suffix in (".yaml", ".yml"):
         return Path(text) if text else None
-    return COMMITTED.profile(text)
+    try:
+        return COMMITTED.profile(text)
+    except InputError as unknown:
+        raise InputError("command line", "--profile", text, f"a YAML file, or {unknown.allowed}") from None
 
 
 def _accept(options: Namespace, given: UserFiles, results: Path) -> Acceptance:
     """Run the acceptance of the files ``given`` by pytest, with its records in ``results``."""
     words = {"scaledobject": given.scaledobject, "traffic-profile": given.profile, "workload": given.workload}
     words |= {"cluster": options.cluster, "scale": options.scale, "results": results, "from-records": options.from_records}
-    command = [sys.executable, "-m", "pytest", str(paths.ACCEPTANCE), "-m", "spike", "--rootdir=.", "--tb=line"]
+    command = [sys.executable, "-P", "-m", "pytest", str(paths.ACCEPTANCE), "-m", "spike", "--rootdir=."]
     command += ["-c", str(paths.ACCEPTANCE / "pytest.ini"), *(f"--{name}={word}" for name, word in words.items() if word)]
-    ended = subprocess.run([*command, *options.options], stdin=subprocess.DEVNULL, check=False).returncode
-    session = sessions.read(results) if ended in (HELD, BREACHED, FAULT) else None
+    before = _stamp(results)
+    process = subprocess.Popen([*command, *options.options], stdin=subprocess.DEVNULL)
+    try:
+        ended = process.wait()
+    except KeyboardInterrupt:  # the terminal has told the session too, which clears up
+        ended = process.wait()
+    session = sessions.read(results) if _stamp(results) != before else None
     return Acceptance(CODES.get(ended, FAULT), results, session, shipping.of(session) if session else None)
+
+
+def _stamp(results: Path) -> tuple[int, int] | None:
+    """What tells whether a session was written into ``results`` since; None where there is none."""
+    file = results / sessions.FILE
+    return (file.stat().st_ino, file.stat().st_mtime_ns) if file.is_file() else None
 
 
 def _advise(options: Namespace, given: UserFiles, inputs: Inputs, first: Acceptance) -> Path:
@@ -100,10 +115,9 @@ def _advise(options: Namespace, given: UserFiles, inputs: Inputs, first: Accepta
 
     assert first.session is not None
     print("\nlooking for what to change: variants of the ScaledObject are simulated ...", flush=True)
-    records = store.stored(Path(options.from_records) if options.from_records else first.results)
-    known = [store.Record(folder) for name, folder in records.items() if name in first.session.folders]
+    known = [Record(first.results / folder) for folder in first.session.folders.values()]
     advice, text = advise(given, inputs, known[-1] if known else None)
-    print("\n".join([*advice.notes, "", advice.diff]))
+    print("\n".join([*advice.notes, "", advice.diff]), flush=True)
     if advice.diff and given.scaledobject is not None:
         folder = first.results / CHANGED
         folder.mkdir(exist_ok=True)

@@ -116,7 +116,7 @@ def test_nothing_is_proposed_where_no_claim_was_breached(ended, capsys, code, ro
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        ([*words(), "--profile=none"], "profile: 'none' is not allowed; allowed: one of "),
+        ([*words(), "--profile=none"], "--profile: 'none' is not allowed; allowed: a YAML file, or one of "),
         ([*words(), "--scaledobject=none.yaml"], "none.yaml: (file): 'No such file or directory' is not allowed"),
         ([*words(), "--scale=fast"], "'fast' is not allowed"),
         ([*words(), "--try-fix", "--from-records=x"], "--try-fix: True is not allowed; allowed: without --from-records"),

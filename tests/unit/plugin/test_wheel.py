@@ -16,12 +16,16 @@ import pytest
 from benchmarks import core
 from lab import paths
 from lab.errors import BREACHED, FAULT
+from lab.inputs import scale as scales
+from lab.inputs.manifests import COMMITTED
+from lab.trial.user_files import UserFiles
 
 from . import project
 
 pytestmark = pytest.mark.services
 
 SOURCES = ("lab", "acceptance", "fixtures", "manifests", "profiles", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+FILES = UserFiles(*(paths.PROJECT / "docs" / "examples" / f"{one}.yaml" for one in ("orders", "evening-peak", "enricher")))
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
 
@@ -120,6 +124,28 @@ def test_an_experiment_of_ones_own_is_judged(installed, tmp_path):
     verdicts = json.loads((folder / "left" / "verdicts.json").read_text())
     assert [(row["experiment"], row["verdict"]) for row in verdicts] == [("mine", "held"), ("mine", "breached")]
     assert list((folder / "left" / "allure-results").glob("*-result.json"))
+
+
+def test_a_users_file_is_accepted_in_an_empty_folder(installed, tmp_path):
+    """By its own command, and by pytest: the test is the wheel's."""
+    chosen = FILES.read(scales.load("medium"), "binary", COMMITTED)
+    results = project.store(chosen, tmp_path / "stored")
+    given = [f"--scaledobject={FILES.scaledobject}", f"--workload={FILES.workload}"]
+    words = [*given, f"--profile={FILES.profile}", f"--from-records={results}", "--results=left"]
+    (tmp_path / "empty").mkdir()
+    ran = subprocess.run(
+        [installed / "elastic-lab", "accept", *words],
+        cwd=tmp_path / "empty",
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ran.returncode == FAULT, ran.stdout + ran.stderr
+    assert "orders.yaml: no answer" in ran.stdout
+    assert "orders.yaml: no answer" in (tmp_path / "empty" / "left" / "summary.md").read_text()
+    ran = project.session(installed / "python", tmp_path / "empty", "-m", "spike", "--collect-only", "-q", *given)
+    assert "test_acceptance.py::test_the_policy_is_accepted" in ran.printed
 
 
 @pytest.mark.nightly
