@@ -114,9 +114,11 @@ def _advise(options: Namespace, given: UserFiles, inputs: Inputs, first: Accepta
     from lab.commands.advice import advise
 
     assert first.session is not None
+    assert first.decision is not None
     print("\nlooking for what to change: variants of the ScaledObject are simulated ...", flush=True)
     known = [Record(first.results / folder) for folder in first.session.folders.values()]
-    advice, text = advise(given, inputs, known[-1] if known else None)
+    breached = {row.objective for row in first.decision.rows if row.kind == "claim"}
+    advice, text = advise(given, inputs, breached, known[-1] if known else None)
     print("\n".join([*advice.notes, "", advice.diff]), flush=True)
     if advice.diff and given.scaledobject is not None:
         folder = first.results / CHANGED

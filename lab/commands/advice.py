@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from lab import paths
@@ -27,10 +27,11 @@ from lab.trial.user_files import PROFILE, UserFiles
 NO_CHANGE = "no change of the ScaledObject is proposed"
 
 
-def advise(given: UserFiles, inputs: Inputs, record: Record | None) -> tuple[Advice, str]:
+def advise(given: UserFiles, inputs: Inputs, breached: Collection[str], record: Record | None) -> tuple[Advice, str]:
     """What to change in the ScaledObject ``given``, and its text with that change, "" for none.
 
-    The pods' times are those of the ``record`` of its trial, as far as that shows them, else the workload's.
+    Its trial ``breached`` these objectives. The pods' times are those of the trial's ``record``, as far as that shows them,
+    else the workload's.
     """
     assert given.scaledobject is not None
     try:
@@ -43,17 +44,24 @@ def advise(given: UserFiles, inputs: Inputs, record: Record | None) -> tuple[Adv
         return Advice(notes=[f"{NO_CHANGE}: none of {len(found):,} that were simulated is worth it"]), ""
     before = given.scaledobject.read_text()
     after = yaml_edit.edited(before, question.scaled.content, chosen.scaled.content)
-    notes = [*reasons, *effects(_verdicts(question, question.scaled), _verdicts(question, chosen.scaled))]
+    notes = [*reasons, *effects(breached, _verdicts(question, question.scaled), _verdicts(question, chosen.scaled))]
     return Advice(yaml_edit.difference(given.scaledobject.name, before, after), notes), after
 
 
-def effects(given: Sequence[Verdict], changed: Sequence[Verdict]) -> list[str]:
-    """A line for each objective that a simulation breached: its number as given and with the change, beside its bound."""
+def effects(breached: Collection[str], given: Sequence[Verdict], changed: Sequence[Verdict]) -> list[str]:
+    """A line for each objective that a simulation breached: its number as given and with the change, beside its bound.
+
+    Another names what the trial ``breached`` and a simulation of the same file does not: there the change may not help.
+    """
+    unseen = sorted(set(breached) - {one.objective for one in given if one.verdict == BREACHED})
     return [
-        f"simulated: {one.objective}: {_number(one)} as given, {_number(other)} with the change, "
-        f"wanted {SIGNS.get(one.operator, one.operator)} {one.bound:g} {one.unit}"
-        for one, other in zip(given, changed, strict=True)
-        if BREACHED in (one.verdict, other.verdict)
+        *([f"a simulation of the file as it is does not show: {', '.join(unseen)}"] if unseen else []),
+        *(
+            f"simulated: {one.objective}: {_number(one)} as given, {_number(other)} with the change, "
+            f"wanted {SIGNS.get(one.operator, one.operator)} {one.bound:g} {one.unit}"
+            for one, other in zip(given, changed, strict=True)
+            if BREACHED in (one.verdict, other.verdict)
+        ),
     ]
 
 

@@ -57,7 +57,8 @@ def write(results: Path, session: Session, evidence: Mapping[str, str] | None = 
 
 def markdown(found: Summary) -> str:
     """The summary as GitHub's Markdown; every text in it is escaped."""
-    longest = max(map(len, re.findall("`+", found.session.policy or "")), default=0)
+    texts = [found.session.policy or "", found.session.advice.diff if found.session.advice else ""]
+    longest = max(map(len, re.findall("`+", "\n".join(texts))), default=0)
     return render("summary.md", s=found, w=verdict_text, c=summary, fence="`" * max(3, 1 + longest))
 
 

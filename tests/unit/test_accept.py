@@ -133,8 +133,9 @@ def test_bad_input_is_said_before_anything_starts(ended, capsys, given, line):
 def test_a_change_that_holds_in_a_simulation_is_preferred(flapping):
     """It says what the simulation says of both, by number and bound."""
     given = UserFiles(flapping, FILES.profile, FILES.workload)
-    found, text = advice.advise(given, given.read(given.scale(), "binary", COMMITTED), None)
+    found, text = advice.advise(given, given.read(given.scale(), "binary", COMMITTED), {"flips", "drain"}, None)
     flips = next(note for note in found.notes if note.startswith("simulated: flips: "))
     assert flips.endswith("0 with the change, wanted = 0 flips")
+    assert "a simulation of the file as it is does not show: drain" in found.notes
     assert "-          stabilizationWindowSeconds: 0" in found.diff.splitlines() or '-        lagThreshold: "40"' in found.diff
     assert yaml.safe_load(text)["metadata"] == yaml.safe_load(flapping.read_text())["metadata"]
