@@ -4,7 +4,7 @@ Hypothesis. The policy under trial answers the traffic it will meet: new pods ar
 replicas do not flap, stay within the policy's bounds and the partitions, and come back; and every message is processed once.
 
 Method. One trial, from the floor until the lag is gone and the replicas are back at the floor, of what ``--scaledobject``,
-``--traffic-profile`` and ``--workload`` name. The reaction counts from the first phase after ``baseline``; the drain from the
+``--lab-profile`` and ``--workload`` name. The reaction counts from the first phase after ``baseline``; the drain from the
 last, which is ``drain`` or ``lull``. A profile without them shows neither.
 
 Asserted. The hypothesis, whatever the traffic.

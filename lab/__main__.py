@@ -1,25 +1,30 @@
+# PYTHON_ARGCOMPLETE_OK
 """``elastic-lab`` or ``python -m lab``: try a ScaledObject without a cluster, judge what one did, build the components."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from lab import extras
+from lab import extras, project
 from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
-from lab.flags import Flags
+from lab.flags import NAME, Flags
 
 COMMANDS = {
     "demo": "one trial in a folder of your own, with the live board and the report: begin here",
     "accept": "one trial of your ScaledObject on your traffic: ship or don't ship, and what to change",
     "simulate": "what a ScaledObject would do on a profile, without a cluster",
-    "estimate": "what a trial needs before it runs: events, disk, memory, cores, time; refuses what does not fit",
+    "sync": "what one sync of the HPA decides on a lag, and why: metric, ratio, tolerance, cap, window, policy",
     "tune": "the cheapest ScaledObject that is not late: variants of a given one, simulated",
     "plane": "flips, lateness and price over windows, tolerances and lagThresholds of a scale-down, simulated",
     "threshold": "the lagThreshold that follows from a pod's rate and an SLO",
+    "estimate": "what a trial needs before it runs: events, disk, memory, cores, time; refuses what does not fit",
     "judge": "what records show, and whether the model agrees with them",
     "report": "the report of a session's results: its page, and the evidence behind it; --zip packs both",
     "evidence": "the archive of sessions: list it, fetch the records of one, add one",
@@ -31,18 +36,45 @@ COMMANDS = {
 }
 # The extra that a command takes as a whole, where the first module that lacks may be of a smaller one.
 LEAST = {"report": "report"} | dict.fromkeys(("demo", "build", "images", "down"), "trial")
+COMPLETION = "_ARGCOMPLETE"  # a shell asks what may follow COMP_LINE
+READER_GONE = 128 + 13  # what a shell says of a program that SIGPIPE ended
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; returns the exit code: 2 on bad input, 3 on a fault of the lab."""
+    """Run one command; returns the exit code: 1 for an objective that did not hold, 2 on bad input, 3 on a fault of the lab."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        with extras.needed(_least(given)):
-            options = _parser(given).parse_args(given)
-            return int(options.run(options))
-    except (InputError, LabFault) as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return FAULT if isinstance(error, LabFault) else BAD_INPUT
+        if COMPLETION in os.environ:
+            _complete()
+        try:
+            with extras.needed(_least(given)):
+                options = _parser(given).parse_args(given)
+                return int(options.run(options))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough, as head has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
+        return READER_GONE
+    except KeyboardInterrupt:
+        line, code = "interrupted", BAD_INPUT
+    except InputError as error:
+        line, code = str(error), BAD_INPUT
+    except LabFault as error:
+        line, code = str(error), FAULT
+    except Exception as error:
+        traceback.print_exc()
+        line, code = f"a fault of the lab: {type(error).__name__}: please report it with the lines above", FAULT
+    print(f"{NAME}: {line}", file=sys.stderr)
+    return code
+
+
+def _complete() -> None:
+    """Answer a shell that asks for words to complete, and end; nothing where argcomplete is not installed."""
+    try:
+        import argcomplete
+    except ModuleNotFoundError:
+        sys.exit(BAD_INPUT)
+    argcomplete.autocomplete(_parser([*os.environ["COMP_LINE"].split()[1:], "--help"]))
 
 
 class _Version(argparse.Action):
@@ -51,7 +83,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
         from importlib import metadata
 
-        print(f"elastic-lab {metadata.version('elastic-lab')}")
+        print(f"{NAME} {metadata.version('elastic-lab')}")
         parser.exit()
 
 
@@ -65,7 +97,7 @@ def _parser(given: Sequence[str]) -> Flags:
 
     Then its help has no flags, and says what to install.
     """
-    parser = Flags("elastic-lab", __doc__, environment=False)
+    parser = Flags(NAME, __doc__, environment=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version of the installation")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
@@ -80,6 +112,7 @@ def _parser(given: Sequence[str]) -> Flags:
                 raise
             one.epilog = f"Its flags are shown where it can run. {error}"
             continue
+        one.defaults = project.read(Path()).common
         module.add_flags(one)
         one.set_defaults(run=module.run)
     return parser

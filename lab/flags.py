@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from lab.errors import InputError
+from lab.errors import BAD_INPUT, InputError
+
+NAME = "elastic-lab"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Turns text into a value; ``convert`` raises ``ValueError`` when the text is not what ``allowed`` says in words."""
+    """Turns text into a value; ``convert`` raises ``ValueError`` when the text is not what ``allowed`` says in words.
+
+    ``schema`` says the same as a JSON Schema, as far as one can.
+    """
 
     convert: Callable[[str], Any]
     allowed: str
+    schema: Mapping[str, object] = field(default_factory=dict, compare=False)
 
     def __call__(self, text: str) -> Any:
         """The value. Raises ``ValueError``."""
@@ -27,17 +34,27 @@ class Kind:
 class Flags(argparse.ArgumentParser):
     """A parser whose errors are one line; with ``environment`` its flag ``--process-ms`` defaults to ``PROCESS_MS``."""
 
-    def __init__(self, prog: str, description: str | None, *, environment: bool = True) -> None:
+    def __init__(self, prog: str, description: str | None = None, *, environment: bool = True) -> None:
         super().__init__(prog=prog, description=description)
         self._environment = environment
+        self.defaults: Mapping[str, str] = {}  # by flag, before those of the program
 
     def flag(
-        self, name: str, kind: Callable[[str], Any], default: object, text: str, allowed: str = "", *, optional: bool = False
+        self,
+        name: str,
+        kind: Callable[[str], Any],
+        default: object,
+        text: str,
+        allowed: str = "",
+        *,
+        optional: bool = False,
+        many: bool = False,
     ) -> None:
         """Add ``--name``; ``kind`` turns text into a value and raises ``ValueError`` when it is not ``allowed``.
 
-        Without a default it must be given unless it is ``optional``: then it is None, and ``text`` says what that means. A
-        ``kind`` that raises :class:`InputError` says itself what is shown and allowed.
+        Without a default it must be given unless it is ``optional``: then it is None, and ``text`` says what that means. With
+        ``many`` it may be given again, and is a list. A ``kind`` that raises :class:`InputError` says itself what is shown and
+        allowed.
         """
         variable = name.replace("-", "_").upper()
         allowed = allowed or getattr(kind, "allowed", "")
@@ -50,20 +67,24 @@ class Flags(argparse.ArgumentParser):
                 shown, may = (error.value, error.allowed) if isinstance(error, InputError) else (value, allowed)
                 raise argparse.ArgumentTypeError(f"{shown!r} is not allowed; allowed: {may}{also}") from None
 
-        given = os.environ.get(variable) if self._environment else None
+        given = os.environ.get(variable) if self._environment else self.defaults.get(name)
         start = default if given is None else given
         said = [variable] if self._environment else []
         if default is None:
             said += [] if optional else ["required"]
         else:
             said.append(f"default {'none' if default == '' else default}")
-        self.add_argument(
+        action = self.add_argument(
             f"--{name}",
+            action="append" if many else "store",
             type=convert,
             default=start,
             required=start is None and not optional,
             help=f"{text} [{', '.join(said)}]" if said else text,
         )
+        words = getattr(kind, "schema", {}).get("enum", ())
+        if words:
+            vars(action)["completer"] = lambda **_: words
 
     def serving(self, metrics_port: int) -> None:
         """Add where a program of a pod serves /metrics."""
@@ -79,8 +100,10 @@ class Flags(argparse.ArgumentParser):
             self.error(f"argument --metrics-port: {port} is not allowed; allowed: a free port of --pod-ip ({error.strerror})")
 
     def error(self, message: str) -> NoReturn:
-        """Print the one line and exit with 2."""
-        self.exit(2, f"{self.prog}: {message}\n")
+        """Print the one line and exit with 2. That of a command begins as its other errors do."""
+        if self._environment:
+            self.exit(BAD_INPUT, f"{self.prog}: {message}\n")
+        self.exit(BAD_INPUT, f"{NAME}: {re.sub('^argument (?=-)', 'command line: ', message)}\n")
 
 
 def number(least: float, most: float) -> Kind:
@@ -92,7 +115,7 @@ def number(least: float, most: float) -> Kind:
             raise ValueError(text)
         return value
 
-    return Kind(convert, f"{least:,.10g} to {most:,.10g}")
+    return Kind(convert, f"{least:,.10g} to {most:,.10g}", {"type": "number", "minimum": least, "maximum": most})
 
 
 def whole(least: int, most: int) -> Kind:
@@ -104,7 +127,7 @@ def whole(least: int, most: int) -> Kind:
             raise ValueError(text)
         return value
 
-    return Kind(convert, f"{least:,} to {most:,}")
+    return Kind(convert, f"{least:,} to {most:,}", {"type": "integer", "minimum": least, "maximum": most})
 
 
 def choice(*names: str) -> Kind:
@@ -115,7 +138,8 @@ def choice(*names: str) -> Kind:
             raise ValueError(text)
         return text
 
-    return Kind(convert, " or ".join(names) if len(names) == 2 else f"one of {', '.join(names)}")
+    allowed = " or ".join(names) if len(names) == 2 else f"one of {', '.join(names)}"
+    return Kind(convert, allowed, {"enum": [*names]})
 
 
 SWITCH = choice("on", "off")

@@ -1,18 +1,25 @@
-"""The options of a session of experiments: declared, checked before anything starts, and read."""
+"""The options of a session of experiments: declared, checked before anything starts, and read.
+
+Each is ``--lab-NAME``, and in the configuration file ``lab_NAME`` or ``NAME`` under ``[tool.elastic-lab]``. Those of
+:data:`SHORT` are also ``--NAME``, unless another plugin has an option of that name.
+"""
 
 from __future__ import annotations
 
+import argparse
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.errors import InputError
+from lab.flags import Kind, choice, number, whole
 from lab.inputs import scale as scales
 from lab.inputs.manifests import Library
 from lab.inputs.scale import Scale
+from lab.project import COMMON, Project
 
 if TYPE_CHECKING:
     from lab.cluster.existing import Access
@@ -21,57 +28,120 @@ if TYPE_CHECKING:
     from lab.trial.user_files import UserFiles
 
 EXISTING = "existing"  # the runtime of a cluster that someone already runs
-USER_FILES = {"scaledobject": "ScaledObject", "traffic-profile": "traffic profile", "workload": "workload"}
-PATHS = tuple(f"--{name}" for name in ("results", "from-records", *USER_FILES))  # options whose value is a path
-SITE = {  # where a project's trials run: an option each, which the configuration file may say once as lab_context, ...
-    "context": ("NAME", None, "with --cluster existing: the context of --kubeconfig that the lab may use"),
-    "bootstrap-servers": ("HOST:PORT", None, "with --cluster existing: Kafka, as seen from here"),
-    "pod-bootstrap-servers": ("HOST:PORT", None, "Kafka, as seen from pods (default: the same)"),
-    "kafka-settings": ("FILE", "", "a login to Kafka: librdkafka's settings as JSON, or its file"),
-    "prometheus": ("URL", "", "a Prometheus that scrapes the trial's pods (default: none, no data)"),
-    "pod-image": ("IMAGE", None, "the image of the lab's programs that nodes pull"),
-    "spark-master": ("URL", "local[*]", "Spark master of the ledger (default: local[*])"),
-}
+USER_FILES = {"scaledobject": "ScaledObject", "profile": "traffic profile", "workload": "workload"}
+PATHS = ("results", "from-records", *USER_FILES)  # options whose value is a path
 ARCHIVED = "evidence:"  # before the name of a session of the archive, where a folder of records is asked for
 MOST_SEED = 999_999
+ANY, PATH = Kind(str, "any text"), Kind(Path, "a path")
 
 
-def declare(add: Any, add_ini: Any) -> None:
-    """Declare all options by ``add``, and those of SITE by ``add_ini`` too. Those that are rare begin with ``--lab-``."""
-    add("--cluster", choices=("binary", "kind", EXISTING), default="binary", help="runtime (default: binary)")
-    text = "see profiles/scales.yaml (default: quick; for your own ScaledObject the most compressed that keeps its times)"
-    add("--scale", metavar="NAME", help=f"quick, medium, standard, close or real: {text}")
-    add(
-        "--results",
-        type=Path,
-        default=Path("results"),
-        help="where records, verdicts and report go; a new folder beside it if it has records",
-    )
-    add("--repeat", type=int, default=1, metavar="N", help="runs of each trial, in blocks (default: 1)")
-    add("--resume", action="store_true", help="go on in --results: run only what has no finished record there")
-    add("--from-records", metavar="DIR", help="judge stored records, or evidence:NAME of the archive; starts no cluster")
-    text = "claims that are known to be breached (docs/nightly.md): what differs from a suite of that file fails, nothing else"
-    add("--expected", metavar="FILE:SUITE", help=text)
-    for name, what in USER_FILES.items():
-        text = f"your own {what}: runs the acceptance instead of the lab's experiments (docs/bring-your-own.md)"
-        add(f"--{name}", type=Path, metavar="FILE", help=text)
-    add("--lab-recheck", action="store_true", help="with --from-records: settle each ledger again, and compare")
-    add("--lab-order-seed", type=int, metavar="N", help="seed of the order within a block (default: a new one)")
-    text = f"the HPA's sync period at real time, which a scale divides (default: {scales.HPA_SYNC_S:g})"
-    add("--lab-hpa-sync-s", type=float, metavar="S", help=text)
-    for name, (shown, default, text) in SITE.items():
-        add(f"--lab-{name}", metavar=shown, help=f"{text}; ini: lab_{name.replace('-', '_')}")
-        add_ini(f"lab_{name.replace('-', '_')}", text, default=default)
+@dataclass(frozen=True)
+class Option:
+    """An option with a value: what stands for it in --help, what it is, its default, and what it may be."""
+
+    shown: str
+    text: str
+    default: Any = None
+    kind: Kind = ANY
 
 
-def configure(options: Namespace, ini: Callable[[str], str | None], folder: Path) -> None:
-    """Take what the command line leaves open of SITE from ``ini``, the values of the configuration file in ``folder``."""
-    for name in (f"lab_{option.replace('-', '_')}" for option in SITE):
-        if getattr(options, name) is None:
-            value = ini(name)
-            if name == "lab_kafka_settings" and value and not value.lstrip().startswith("{"):
-                value = str(folder / value)
-            setattr(options, name, value)
+_BROUGHT = "your own {}: runs the acceptance instead of the lab's experiments (docs/bring-your-own.md)"
+OPTIONS = {
+    "cluster": Option(
+        "NAME", "runtime: binary, kind or existing (default: binary)", "binary", choice("binary", "kind", EXISTING)
+    ),
+    "scale": Option(
+        "NAME",
+        "quick, medium, standard, close or real: see profiles/scales.yaml (default: quick; for your own ScaledObject the most "
+        "compressed that keeps its times)",
+    ),
+    "results": Option(
+        "DIR", "where records, verdicts and report go; a new folder beside it if it has records", Path("results"), PATH
+    ),
+    "repeat": Option("N", "runs of each trial, in blocks (default: 1)", 1, whole(1, 10_000)),
+    "from-records": Option("DIR", "judge stored records, or evidence:NAME of the archive; starts no cluster"),
+    "expected": Option(
+        "FILE:SUITE",
+        "claims that are known to be breached (docs/nightly.md): what differs from a suite of that file fails, nothing else",
+    ),
+    **{name: Option("FILE", _BROUGHT.format(what), None, PATH) for name, what in USER_FILES.items()},
+    "order-seed": Option("N", "seed of the order within a block (default: a new one)", None, whole(0, MOST_SEED)),
+    "hpa-sync-s": Option(
+        "S",
+        f"the HPA's sync period at real time, which a scale divides (default: {scales.HPA_SYNC_S:g})",
+        None,
+        number(*scales.SYNCS_S),
+    ),
+    "context": Option("NAME", "with --cluster existing: the context of --kubeconfig that the lab may use"),
+    "bootstrap-servers": Option("HOST:PORT", "with --cluster existing: Kafka, as seen from here"),
+    "pod-bootstrap-servers": Option("HOST:PORT", "Kafka, as seen from pods (default: the same)"),
+    "kafka-settings": Option("FILE", "a login to Kafka: librdkafka's settings as JSON, or its file", ""),
+    "prometheus": Option("URL", "a Prometheus that scrapes the trial's pods (default: none, no data)", ""),
+    "pod-image": Option("IMAGE", "the image of the lab's programs that nodes pull"),
+    "spark-master": Option("URL", "Spark master of the ledger (default: local[*])", "local[*]"),
+}
+SWITCHES = {
+    "resume": "go on in --lab-results: run only what has no finished record there",
+    "recheck": "with --lab-from-records: settle each ledger again, and compare",
+}
+# A name as common as "profile" is left to others: pytest-profiling has it, and many a conftest.py.
+SHORT = ("cluster", "scale", "results", "repeat", "resume", "from-records", "expected", "scaledobject", "workload")
+SHORT_OPTIONS = "short-options"  # of a project: "off" leaves all of them to others
+
+
+def field(name: str) -> str:
+    """The field of the namespace that has the option ``name``; it is also its name in the configuration file."""
+    return f"lab_{name.replace('-', '_')}"
+
+
+def declare(add: Any, add_ini: Any, *, short: bool = True) -> None:
+    """Declare all options by ``add``, and those with a value by ``add_ini`` too; without ``short`` none has a short name."""
+
+    def option(name: str, **how: Any) -> None:
+        if short and name in SHORT:
+            try:
+                add(f"--lab-{name}", f"--{name}", **how)
+                return
+            except (ValueError, argparse.ArgumentError):  # another plugin has the short name
+                pass
+        add(f"--lab-{name}", **how)
+
+    for name, one in OPTIONS.items():
+        option(name, metavar=one.shown, help=one.text)
+        add_ini(field(name), one.text, default=None)
+    for name, text in SWITCHES.items():
+        option(name, action="store_true", help=text)
+
+
+def configure(options: Namespace, ini: Callable[[str], str | None], folder: Path, project: Project) -> None:
+    """Take what the command line leaves open from ``ini``, pytest's configuration file in ``folder``, then from ``project``.
+
+    Raises :class:`InputError` for a value that can't be used.
+    """
+    project.check((*OPTIONS, *COMMON, SHORT_OPTIONS))
+    for name, one in OPTIONS.items():
+        value, where = getattr(options, field(name)), "command line"
+        if value is None and (value := ini(field(name))) is not None:
+            where = f"{folder}: configuration of pytest"
+            value = _seen_from(folder, name, value)
+        elif value is None and (value := project.values.get(name)) is not None:
+            where = str(project.file)
+        if value is None:
+            value = one.default
+        elif isinstance(value, str):
+            try:
+                value = one.kind(value)
+            except ValueError:
+                raise InputError(where, f"--lab-{name}", value, one.kind.allowed) from None
+        setattr(options, field(name), value)
+
+
+def _seen_from(folder: Path, name: str, value: str) -> str:
+    """A path in a configuration file is one beside it."""
+    if name == "from-records" and value.startswith(ARCHIVED):
+        return value
+    inline = name == "kafka-settings" and (not value or value.lstrip().startswith("{"))
+    return str(folder / value) if name in PATHS or (name == "kafka-settings" and not inline) else value
 
 
 def check_root(arguments: Sequence[str], folder: Path, root: Path) -> None:
@@ -81,7 +151,13 @@ def check_root(arguments: Sequence[str], folder: Path, root: Path) -> None:
     """
     for option, value in pairwise(arguments):
         path = (folder / value).resolve()
-        if option in PATHS and path.exists() and not (path.is_relative_to(folder) and folder.is_relative_to(root)):
+        name = option.removeprefix("--").removeprefix("lab-")
+        if (
+            option.startswith("--")
+            and name in PATHS
+            and path.exists()
+            and not (path.is_relative_to(folder) and folder.is_relative_to(root))
+        ):
             allowed = f"{option}={value}, in one word: apart, pytest takes its configuration from the folder of the path"
             raise InputError("command line", option, value, allowed)
 
@@ -104,21 +180,14 @@ def records_folder(value: str) -> Path:
 
 def check(options: Namespace) -> None:
     """Raises :class:`InputError` for an option that can't be used, or not beside another."""
-    if options.repeat < 1:
-        raise InputError("command line", "--repeat", options.repeat, "a whole number from 1")
-    if options.lab_order_seed is not None and not 0 <= options.lab_order_seed <= MOST_SEED:
-        raise InputError("command line", "--lab-order-seed", options.lab_order_seed, f"a whole number from 0 to {MOST_SEED:,}")
-    if options.resume and options.from_records:
+    if options.lab_resume and options.lab_from_records:
         raise InputError("command line", "--resume", True, "without --from-records, which runs nothing")
-    if options.from_records:
-        records_folder(options.from_records)
-    if options.lab_recheck and not options.from_records:
+    if options.lab_from_records:
+        records_folder(options.lab_from_records)
+    if options.lab_recheck and not options.lab_from_records:
         raise InputError("command line", "--lab-recheck", True, "beside --from-records, whose ledgers it settles")
-    scale = scales.load(options.scale or scales.QUICK)
-    low, high = scales.SYNCS_S
-    if options.lab_hpa_sync_s is not None and not low <= options.lab_hpa_sync_s <= high:
-        raise InputError("command line", "--lab-hpa-sync-s", options.lab_hpa_sync_s, f"{low:g} to {high:g} s")
-    if options.cluster == EXISTING and not options.from_records:
+    scale = scales.load(options.lab_scale or scales.QUICK)
+    if options.lab_cluster == EXISTING and not options.lab_from_records:
         for name in ("kubeconfig", "lab_context", "lab_bootstrap_servers"):
             if not getattr(options, name):
                 allowed = "given beside --cluster existing, so that no cluster is used by mistake (docs/existing-cluster.md)"
@@ -133,19 +202,19 @@ def check(options: Namespace) -> None:
 
 def expectations(options: Namespace) -> Expectations | None:
     """What ``--expected`` says of claims. Raises :class:`InputError` for a file or a suite that can't be used."""
-    if not options.expected:
+    if not options.lab_expected:
         return None
     from lab.judge import expectation
 
-    file, _, suite = options.expected.rpartition(":")
+    file, _, suite = options.lab_expected.rpartition(":")
     if not file:
-        raise InputError("command line", "--expected", options.expected, "FILE:SUITE")
+        raise InputError("command line", "--expected", options.lab_expected, "FILE:SUITE")
     return expectation.read(Path(file), suite)
 
 
 def access(options: Namespace) -> Access | None:
     """How the cluster of ``--cluster existing`` is reached; None for another. Raises :class:`InputError` for a bad login."""
-    if options.cluster != EXISTING:
+    if options.lab_cluster != EXISTING:
         return None
     from lab.cluster.existing import Access
     from lab.kafka import forms, login
@@ -172,8 +241,8 @@ def results_folder(options: Namespace) -> Path:
 
     None is run over: ``results`` is followed by ``results-2``. With ``--resume`` and ``--from-records`` it is ``--results``.
     """
-    given: Path = options.results
-    if options.from_records or options.resume or not (given / "records").is_dir():
+    given: Path = options.lab_results
+    if options.lab_from_records or options.lab_resume or not (given / "records").is_dir():
         return given
     from lab.record import store
 
@@ -184,15 +253,15 @@ def user_files(options: Namespace) -> UserFiles:
     """The files that a user brought with the options of :data:`USER_FILES`."""
     from lab.trial.user_files import UserFiles
 
-    return UserFiles(options.scaledobject, options.traffic_profile, options.workload)
+    return UserFiles(options.lab_scaledobject, options.lab_profile, options.lab_workload)
 
 
 def chosen_scale(options: Namespace) -> Scale:
     """The scale that ``--scale`` names, or the one for the files that a user brought, with the sync of ``--lab-hpa-sync-s``."""
-    scale = scales.load(options.scale) if options.scale else user_files(options).scale()
+    scale = scales.load(options.lab_scale) if options.lab_scale else user_files(options).scale()
     return replace(scale, sync_s=options.lab_hpa_sync_s) if options.lab_hpa_sync_s else scale
 
 
 def acceptance_inputs(options: Namespace, root: Path) -> Inputs:
     """The inputs of the acceptance on a user's files, ``root``'s manifests first. Raises :class:`InputError` for a bad file."""
-    return user_files(options).read(chosen_scale(options), options.cluster, Library.of(root))
+    return user_files(options).read(chosen_scale(options), options.lab_cluster, Library.of(root))

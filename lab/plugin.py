@@ -12,15 +12,14 @@ import secrets
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from lab import extras, options, paths
+from lab import extras, options, paths, project
 from lab.errors import BAD_INPUT, FAULT, Breach, InputError, LabFault, NoData
 from lab.host import machine
 from lab.inputs import scale as scales
@@ -57,46 +56,27 @@ BESIDE = pytest.StashKey[str]()  # why the session's results go into another fol
 LAST = "elastic-lab/results"  # in pytest's cache: the folder of the last session, for ``elastic-lab report``
 
 
-def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of an experiment session; ``--keep-cluster`` is pytest-kind's and means the same here."""
-    try:
-        options.declare(parser.getgroup("elastic lab").addoption, parser.addini)
-    except (ValueError, argparse.ArgumentError) as error:
-        raise _collision(error, partial(_declarer, pluginmanager)) from None
+    short = project.read(Path()).values.get(options.SHORT_OPTIONS) != "off"
+    options.declare(parser.getgroup("elastic lab").addoption, parser.addini, short=short)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests() -> Generator[None, object, object]:
-    """Refuse a conftest.py that declares an option of the lab's."""
+    """Refuse in one line a conftest.py that declares an option of the lab's; any other error goes on."""
     try:
         return (yield)
     except (ValueError, argparse.ArgumentError) as error:
         places = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
         declaring = [code.co_filename for code in places if code.co_name == "pytest_addoption"]
-        raise _collision(error, lambda _: declaring[-1] if declaring else None) from None
-
-
-def _collision(error: Exception, declarer: Callable[[str], str | None]) -> Exception:
-    """What refuses in one line an option that two declare, by the name that ``declarer`` finds; any other ``error`` itself."""
-    named = re.search(r"--[a-z][a-z-]*", str(error))
-    other = declarer(named[0]) if named else None
-    if named is None or other is None:
-        return error
-    line = f"{named[0]} is an option of elastic-lab and of {other}: one of them must go (-p no:NAME, or the installation)"
-    return pytest.UsageError(line)
-
-
-def _declarer(pluginmanager: pytest.PytestPluginManager, option: str) -> str | None:
-    """The name of the plugin that declares ``option`` beside this one: each is asked again, with a parser that only notes."""
-    from unittest.mock import MagicMock
-
-    for hook in pluginmanager.hook.pytest_addoption.get_hookimpls():
-        if hook.function is not pytest_addoption:
-            given = {"parser": (parser := MagicMock()), "pluginmanager": pluginmanager}
-            hook.function(*(given[name] for name in hook.argnames))
-            if any(option in call.args for call in parser.mock_calls):
-                return hook.plugin_name
-    return None
+        named = re.search(r"--[a-z][a-z-]*", str(error))
+        if not declaring or named is None or named[0].removeprefix("--") not in options.SHORT:
+            raise
+        line = f'{named[0]} is an option of elastic-lab and of {declaring[-1]}: {options.SHORT_OPTIONS} = "off" under '
+        raise pytest.UsageError(
+            f"{line}[tool.{project.TABLE}] in pyproject.toml leaves it, and the lab's is --lab-{named[0][2:]}"
+        ) from None
 
 
 class Ending:
@@ -113,17 +93,19 @@ class Ending:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's state, register the markers, and leave Allure results beside the records of every experiment."""
-    options.configure(config.option, config.getini, config.inipath.parent if config.inipath else config.rootpath)
+    folder = config.inipath.parent if config.inipath else config.rootpath
+    with refusing():
+        options.configure(config.option, config.getini, folder, project.read(config.invocation_params.dir))
     config.stash[SESSION] = state = RunningSession()
     config.pluginmanager.register(Ending(state))
-    given = config.getoption("--lab-order-seed")
+    given = config.getoption("lab_order_seed")
     config.stash[ORDER] = 1 + secrets.randbelow(options.MOST_SEED) if given is None else given
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
-    asked = config.option.results
-    config.option.results = options.results_folder(config.option)
-    if config.option.results != asked:
-        beside = config.option.results
+    asked = config.option.lab_results
+    config.option.lab_results = options.results_folder(config.option)
+    if config.option.lab_results != asked:
+        beside = config.option.lab_results
         config.stash[BESIDE] = (
             f"{asked} has records of an earlier session (--resume goes on there): this one goes into {beside}"
         )
@@ -132,7 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
     marks = config.getoption("markexpr", "")
     live = any(mark in marks and f"not {mark}" not in marks for mark in LIVE)
     if live and not config.option.collectonly and not config.getoption("allure_report_dir", "unused"):
-        config.option.allure_report_dir = str(config.getoption("--results") / "allure-results")
+        config.option.allure_report_dir = str(config.getoption("lab_results") / "allure-results")
         config.option.clean_alluredir = True
 
 
@@ -184,7 +166,11 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     from lab.trial.user_files import header_lines
 
     given = config.option
-    blocks = [f"{given.repeat} blocks, in an order by seed {order_seed(config)} (--lab-order-seed)"] if given.repeat > 1 else []
+    blocks = (
+        [f"{given.lab_repeat} blocks, in an order by seed {order_seed(config)} (--lab-order-seed)"]
+        if given.lab_repeat > 1
+        else []
+    )
     beside = [config.stash[BESIDE]] if BESIDE in config.stash else []
     brought = header_lines(options.acceptance_inputs(given, config.rootpath)) if options.user_files(given) else []
     return [*beside, *brought, *blocks]
@@ -220,17 +206,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     given = session.config.option
     if not given.collectonly and any(map(judges, session.items)):
-        if not given.from_records:
+        if not given.lab_from_records:
             try:
                 machine.check_system()
                 machine.check_speed(_least_speed(session.items))
             except LabFault as fault:
                 pytest.exit(str(fault), returncode=FAULT)
         for name in (VERDICTS, SUMMARY, PAGE, FILE):
-            (given.results / name).unlink(missing_ok=True)
+            (given.lab_results / name).unlink(missing_ok=True)
         judging = [item for item in session.items if judges(item) and "evidence" in getattr(item, "fixturenames", ())]
         session.config.stash[SESSION].plan(case_of(item, experiment(item)) for item in judging)
-        if not given.from_records:
+        if not given.lab_from_records:
             from lab.report.schedule import Progress
 
             terminal = session.config.pluginmanager.get_plugin("terminalreporter")
@@ -253,7 +239,7 @@ def _schedule(config: pytest.Config, items: Sequence[pytest.Item]) -> Schedule:
         case, mark = case_of(item, experiment(item)), item.get_closest_marker("duration")
         said = {"seconds": mark.args[0], "at": mark.kwargs.get("scale", scales.QUICK)} if mark else {}
         planned.append(Planned(item.nodeid, f"{case.heading}: {case.title}", **said))
-    return Schedule(planned, options.chosen_scale(config.option), config.option.repeat)
+    return Schedule(planned, options.chosen_scale(config.option), config.option.lab_repeat)
 
 
 def _heed_sigterm(config: pytest.Config) -> None:
@@ -327,7 +313,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if state.rows:
         from lab.record.store import write_json
 
-        write_json(config.getoption("--results") / VERDICTS, state.verdicts)
+        write_json(config.getoption("lab_results") / VERDICTS, state.verdicts)
         folder = config.getoption("allure_report_dir", None)
         if folder and state.records:
             Path(folder, "environment.properties").write_text(state.environment())
@@ -341,10 +327,10 @@ def _summarize(config: pytest.Config, state: RunningSession) -> None:
     """Write session.json and what is made of it."""
     from lab.report import session_page
 
-    state.runs = config.option.repeat
-    config.stash[WRITTEN] = session_page.leave(config.getoption("--results"), state)
+    state.runs = config.option.lab_repeat
+    config.stash[WRITTEN] = session_page.leave(config.getoption("lab_results"), state)
     if (cache := getattr(config, "cache", None)) is not None:
-        cache.set(LAST, str(config.getoption("--results").resolve()))
+        cache.set(LAST, str(config.getoption("lab_results").resolve()))
 
 
 @pytest.hookimpl(trylast=True)
@@ -362,7 +348,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     from lab.report.summary import Summary
 
-    for title, lines in Summary(state.session(config.getoption("--results"))).terminal:
+    for title, lines in Summary(state.session(config.getoption("lab_results"))).terminal:
         terminalreporter.section(title)
         for line in lines:
             terminalreporter.line(line)

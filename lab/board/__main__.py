@@ -9,8 +9,8 @@ import socket
 import sys
 from urllib.parse import urlsplit
 
-from lab.errors import InputError, LabFault
-from lab.flags import Flags, number, whole
+from lab.errors import BAD_INPUT, InputError, LabFault
+from lab.flags import NAME, Flags, number, whole
 from lab.host import runs
 
 HOST = "127.0.0.1"
@@ -54,8 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             _serve(options)
     except (InputError, LabFault) as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return 2
+        print(f"{NAME}: {error}", file=sys.stderr)
+        return BAD_INPUT
     except KeyboardInterrupt:
         pass
     return 0

@@ -72,7 +72,7 @@ class Cluster(Protocol):
         """Stop everything and leave no process, container, port or folder."""
 
     def keep(self) -> None:
-        """Leave the cluster running; ``python -m lab down`` ends it."""
+        """Leave the cluster running; ``elastic-lab down`` ends it."""
 
 
 def up(

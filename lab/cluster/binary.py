@@ -73,7 +73,7 @@ class Binary:
         log.info("cluster down in %.1f s", time.monotonic() - begun)
 
     def keep(self) -> None:
-        """Leave the cluster running for ``kubectl --kubeconfig``; ``python -m lab down`` ends it."""
+        """Leave the cluster running for ``kubectl --kubeconfig``; ``elastic-lab down`` ends it."""
         runs.keep(self.run, self.watcher)
         log.info("Kafka: --bootstrap-servers %s --kafka-settings %s", self.bootstrap, broker.settings_file(self.run))
         self.pods.holder.close()

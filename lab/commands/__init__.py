@@ -1,1 +1,1 @@
-"""The commands of ``python -m lab``, one module each."""
+"""The commands of ``elastic-lab``, one module each."""

@@ -89,10 +89,10 @@ def _profile(text: str | None) -> Path | None:
 
 def _accept(options: Namespace, given: UserFiles, results: Path) -> Acceptance:
     """Run the acceptance of the files ``given`` by pytest, with its records in ``results``."""
-    words = {"scaledobject": given.scaledobject, "traffic-profile": given.profile, "workload": given.workload}
+    words = {"scaledobject": given.scaledobject, "profile": given.profile, "workload": given.workload}
     words |= {"cluster": options.cluster, "scale": options.scale, "results": results, "from-records": options.from_records}
     command = [sys.executable, "-P", "-m", "pytest", str(paths.ACCEPTANCE), "-m", "spike", "--rootdir=."]
-    command += ["-c", str(paths.ACCEPTANCE / "pytest.ini"), *(f"--{name}={word}" for name, word in words.items() if word)]
+    command += ["-c", str(paths.ACCEPTANCE / "pytest.ini"), *(f"--lab-{name}={word}" for name, word in words.items() if word)]
     before = _stamp(results)
     process = subprocess.Popen([*command, *options.options], stdin=subprocess.DEVNULL)
     try:

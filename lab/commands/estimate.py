@@ -1,17 +1,18 @@
-"""``python -m lab estimate``: it prints what a trial needs, before it runs, and refuses one that this machine can't carry."""
+"""``elastic-lab estimate``: it prints what a trial needs, before it runs, and refuses one that this machine can't carry."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
 from lab import paths
 from lab.commands.text import as_json, table
-from lab.errors import LabFault
-from lab.flags import SEED, Flags
+from lab.errors import BAD_INPUT, HELD
+from lab.flags import NAME, SEED, Flags
 from lab.foresee.estimate import SPARE, Estimate, estimate, shortage
 from lab.foresee.usage import MIB
 from lab.host.machine import available_bytes
@@ -30,7 +31,7 @@ GB = 1e9
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
     parser.flag("scaledobject", str, "lag", "the policy: a YAML file, or the name of a committed one")
-    parser.flag("traffic-profile", str, "step-10x", "the traffic: a YAML file, or the name of one in profiles/")
+    parser.flag("profile", str, "step-10x", "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload); the default workload without it", optional=True)
     text = "a name in profiles/scales.yaml; by default what a session would take: the most compressed that keeps times and lags"
     parser.flag("scale", str, None, text, optional=True)
@@ -40,9 +41,9 @@ def add_flags(parser: Flags) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Print the estimate. Raises :class:`LabFault`, in one line, for a trial that does not fit."""
+    """Print the estimate. Returns the exit code: a trial that does not fit is bad input, and a line says why."""
     workload, partitions = workloads.load(options.workload) if options.workload else (Workload(), PARTITIONS)
-    asked = (options.scaledobject, options.traffic_profile)
+    asked = (options.scaledobject, options.profile)
     policy, profile = (Path(text) if Path(text).suffix in (".yaml", ".yml") else text for text in asked)
     traffic = profile if isinstance(profile, Path) else COMMITTED.profile(profile)
     theirs = UserFiles(policy if isinstance(policy, Path) else None, traffic, options.workload)
@@ -53,8 +54,9 @@ def run(options: Namespace) -> int:
     disk = {f"of {folder}": shutil.disk_usage(folder).free for folder in (_there(paths.state_dir()), _there(options.results))}
     print(as_json(asdict(needed)) if options.json else _text(given, needed, cores, memory, min(disk.values())))
     if line := shortage(needed, cores, memory, disk):
-        raise LabFault(f"{given.id} does not fit this machine: {line}")
-    return 0
+        print(f"{NAME}: {given.id} does not fit this machine: {line}", file=sys.stderr)
+        return BAD_INPUT
+    return HELD
 
 
 def _there(folder: Path) -> Path:

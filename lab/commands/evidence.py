@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
 
@@ -23,12 +23,16 @@ def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
     text = "a clone of the lab's repository [default: this one]"
     parser.add_argument("--repository", type=Path, default=paths.PROJECT, help=text)
-    actions = parser.add_subparsers(dest="action", required=True, parser_class=ArgumentParser)
-    actions.add_parser("list", help="the sessions, with their dates, sizes and verdicts")
-    taken = actions.add_parser("fetch", help="a session's records and verdicts, out of its commit and checked")
+    actions = parser.add_subparsers(dest="action", required=True)
+    actions.add_parser("list", help="the sessions, with their dates, sizes and verdicts", environment=False)
+    taken = actions.add_parser(
+        "fetch", help="a session's records and verdicts, out of its commit and checked", environment=False
+    )
     taken.add_argument("name", help="the session")
     taken.add_argument("--output", type=Path, help="an empty or new folder [default: one in the cache]")
-    added = actions.add_parser("add", help="commit a session's records, lock them, and remove them in the next commit")
+    added = actions.add_parser(
+        "add", help="commit a session's records, lock them, and remove them in the next commit", environment=False
+    )
     added.add_argument("results", type=Path, help="the results of a session")
     added.add_argument("name", help="the name it gets: the date, and what was asked")
 

@@ -1,4 +1,4 @@
-"""``python -m lab judge``: it prints the measures of records, replays their syncs, and sets predictions beside them."""
+"""``elastic-lab judge``: it prints the measures of records, replays their syncs, and sets predictions beside them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Judged:
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
-    parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record, or a folder of them (results)")
+    parser.add_argument("records", type=Path, nargs="*", metavar="RECORD", help="a record, or a folder of them")
+    parser.flag("results", Path, None, "the folder of a session, whose records are judged where none is named", optional=True)
     parser.flag("calibrate", Path, None, "records that tell what pods take [default: the others of a workload]", optional=True)
     oldest = f"{TIME_BEHIND_S:g}"
     parser.flag("objective-s", within(0.1, 86_400), oldest, "the chart's objective: oldest age of an event, s", "0.1 to 86,400")
@@ -55,10 +56,13 @@ def add_flags(parser: Flags) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Judge and print. Returns the exit code, which is 0 whatever the verdicts are."""
-    for folder in options.records:
+    """Judge and print. Returns the exit code, which is 0 whatever they show."""
+    folders: list[Path] = options.records or [folder for folder in (options.results,) if folder]
+    if not folders:
+        raise InputError("command line", "RECORD", None, "a record, a folder of them, or --results DIR")
+    for folder in folders:
         rescue.rescue_all(folder, _spark)
-    records = {record.id: record for folder in options.records for record in situation.records_in(folder)}
+    records = {record.id: record for folder in folders for record in situation.records_in(folder)}
     if options.chart and (len(records) != 1 or not options.calibrate):
         allowed = "one record to draw, and --calibrate with others that tell what pods take"
         raise InputError("command line", "--chart", str(options.chart), allowed)
@@ -69,7 +73,7 @@ def run(options: Namespace) -> int:
     known = {one.id: calibration_from_others(one, telling, alike=not options.calibrate) for one in records.values()}
     again = _recheck(list(records.values())) if options.recheck else {}
     judged = [judge(one, known[one.id], again.get(one.id, {})) for one in records.values()]
-    print(as_json([_content(one) for one in judged]) if options.json else _text(judged))
+    print(as_json({"records": [_content(one) for one in judged]}) if options.json else _text(judged))
     if options.chart:
         only, measured = judged[0], known[judged[0].record.id]
         if measured is None or only.comparison.why:

@@ -19,7 +19,7 @@ LAST = "v/elastic-lab/results"  # what lab.plugin leaves in pytest's cache
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
     text = "the session's folder (default: that of the last session that was run from here, else results)"
-    parser.add_argument("--results", type=Path, help=text)
+    parser.flag("results", Path, None, text, optional=True)
     parser.add_argument("--zip", action="store_true", help="pack the pages and the report into one file, to attach to a ticket")
 
 

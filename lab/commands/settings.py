@@ -1,4 +1,4 @@
-"""``python -m lab settings``: it prints docs/workload.md, with every setting of a Workload."""
+"""``elastic-lab settings``: it prints docs/workload.md, with every setting of a Workload."""
 
 from __future__ import annotations
 

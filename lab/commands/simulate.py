@@ -1,4 +1,4 @@
-"""``python -m lab simulate``: it prints the figures, claims and decisions of a ScaledObject on a profile, and draws a chart.
+"""``elastic-lab simulate``: it prints the figures, claims and decisions of a ScaledObject on a profile, and draws a chart.
 
 Times in s, real; lag in messages.
 """
@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from lab.commands import situation
+from lab.commands import ending, situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.errors import NoData, known
@@ -171,11 +171,12 @@ def _floor(question: Question, rate: float) -> int:
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
     situation.add_flags(parser)
+    ending.add_flag(parser)
     parser.add_argument("--log", action="store_true", help="print every change of the replicas with its reasons")
 
 
 def run(options: Namespace) -> int:
-    """Simulate and print. Returns the exit code, which is 0 whatever the verdicts are."""
+    """Simulate and print. Returns the exit code."""
     question = situation.read(options)
     curve = question.simulated()
     figures = forecast(question, curve)
@@ -188,7 +189,7 @@ def run(options: Namespace) -> int:
             print(f"{one.at:9,.1f} s  {one.before:3d} -> {one.after:<3d} {'; '.join(one.reasons)}")
     if options.chart:
         situation.save(lambda: _chart(question, curve, figures), options.chart)
-    return 0
+    return ending.code([one.verdict for one in judged], options.fail_on)
 
 
 def _text(question: Question, figures: Mapping[str, Quantity], judged: Sequence[Verdict], told: Sequence[str]) -> str:

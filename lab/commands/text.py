@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lab import number_format
+
+SCHEMA = 1  # of lab.commands.answers
 
 
 def table(rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
@@ -24,9 +26,9 @@ def number(value: float | None) -> str:
     return "no data" if value is None else number_format.number(value)
 
 
-def as_json(content: object) -> str:
-    """Return ``content`` as readable JSON. Infinity and NaN become null."""
-    return json.dumps(_plain(content), indent=1)
+def as_json(content: Mapping[str, object]) -> str:
+    """Return ``content`` as readable JSON, after the version of its schema. Infinity and NaN become null."""
+    return json.dumps(_plain({"schema": SCHEMA, **content}), indent=1)
 
 
 def _plain(value: object) -> object:

@@ -1,10 +1,11 @@
-"""``python -m lab threshold``: it computes the lagThreshold from a pod's rate and an SLO."""
+"""``elastic-lab threshold``: it computes the lagThreshold from a pod's rate and an SLO."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
 from lab.commands.text import as_json
+from lab.errors import BREACHED, HELD
 from lab.flags import Flags, number
 from lab.foresee.variants import HEADROOM, computed_threshold
 
@@ -17,15 +18,16 @@ def add_flags(parser: Flags) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Compute and print. Returns the exit code."""
+    """Compute and print. Returns the exit code: an SLO that no lagThreshold meets is breached."""
     threshold = computed_threshold(options.rate, options.slo)
     behind = threshold / options.rate
+    code = BREACHED if behind > options.slo else HELD
     if options.json:
         print(as_json({"lagThreshold": threshold, "rate": options.rate, "slo_s": options.slo, "behind_at_rest_s": behind}))
-        return 0
+        return code
     print(f'lagThreshold: "{threshold}"')
     print(f"  = {options.rate:g} messages/s x {options.slo:g} s x {HEADROOM:g}")
     print(f"  a group at rest is then behind by {behind:.3g} s: lagThreshold / rate")
-    if behind > options.slo:
+    if code == BREACHED:
         print(f"  the least there is: a pod that slow is behind by more than {options.slo:g} s with a single message waiting")
-    return 0
+    return code

@@ -1,4 +1,4 @@
-"""``python -m lab tune``: it simulates many variants of a ScaledObject, and recommends one with reasons, as YAML."""
+"""``elastic-lab tune``: it simulates many variants of a ScaledObject, and recommends one with reasons, as YAML."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from typing import Any
 
 import yaml
 
-from lab.commands import situation
+from lab.commands import ending, situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.flags import Flags, whole
 from lab.foresee import variants
 from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
 from lab.foresee.variants import Variant
+from lab.judge.claim import BREACHED, HELD
 
 CHUNK = 50  # policies in one pass: a larger pass shares more steps and takes more memory
 COLUMNS = ("", "pod-minutes", "behind (s)", "oldest (s)", "flips", "most pods", "changes")
 BEYOND = 4  # times the lateness of the latest marked policy: later policies are counted, not drawn
 REAL = "what is recommended is written at real time; simulate --scale shows what a scale makes of it"
-HEAD = "# {0} as tuned by python -m lab tune; changed: {1}. Comments of the original are lost.\n"
+HEAD = "# {0} as tuned by elastic-lab tune; changed: {1}. Comments of the original are lost.\n"
 
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
     situation.add_flags(parser)
+    ending.add_flag(parser)
     parser.flag("candidates", whole(2, 100_000), variants.CANDIDATES, "policies to simulate at most", "2 to 100,000")
     parser.flag("processes", whole(1, 256), os.cpu_count() or 1, "to simulate in", "1 to 256")
     allowed = "a file in a folder that is there"
@@ -37,7 +39,7 @@ def add_flags(parser: Flags) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Tune and print. Returns the exit code."""
+    """Tune and print. Returns the exit code: a recommendation that is late breaches the objective."""
     question = situation.read(
         options, "what is recommended is written at real time; simulate --scale shows what a scale makes of it"
     )
@@ -49,7 +51,7 @@ def run(options: Namespace) -> int:
         options.output.write_text(as_yaml(advice.chosen.variant))
     if options.chart:
         situation.save(lambda: _chart(question, found, advice), options.chart)
-    return 0
+    return ending.code([BREACHED if advice.chosen.late_s else HELD], options.fail_on)
 
 
 def simulated(question: Question, candidates: int, processes: int) -> list[Outcome]:

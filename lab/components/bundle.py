@@ -49,7 +49,7 @@ def write(file: Path) -> int:
     root = paths.cache_dir()
     lacking = [str(folder) for folder in folders() if not (root / folder).is_dir()]
     if lacking:
-        raise LabFault(f"a bundle needs {', '.join(lacking)} in {root}: run python -m lab build first")
+        raise LabFault(f"a bundle needs {', '.join(lacking)} in {root}: run elastic-lab build first")
     files = [name for folder in folders() for name in sorted((root / folder).rglob("*")) if name.is_file()]
     index = {
         "format": FORMAT,
@@ -123,7 +123,7 @@ def read(file: Path) -> list[Path]:
                 _unpack(file, tar, index["files"], Path(scratch))
         except (OSError, EOFError, tarfile.TarError) as error:
             reason = getattr(error, "strerror", None) or "damaged or no bundle"
-            raise InputError(file, "(file)", reason, "a file written by python -m lab build --export") from None
+            raise InputError(file, "(file)", reason, "a file written by elastic-lab build --export") from None
         return [folder for folder in folders() if _move(Path(scratch) / folder, root / folder)]
 
 
@@ -136,7 +136,7 @@ def _index(file: Path, tar: tarfile.TarFile) -> dict[str, Any]:
     except ValueError:
         index = None
     if not isinstance(index, dict) or not isinstance(index.get("files"), dict):
-        raise InputError(file, INDEX, "missing or unreadable", "a file written by python -m lab build --export")
+        raise InputError(file, INDEX, "missing or unreadable", "a file written by elastic-lab build --export")
     wanted = {"format": FORMAT, "platform": _platform(), "folders": [str(folder) for folder in folders()]}
     for field, value in wanted.items():
         if index.get(field) != value:

@@ -94,4 +94,4 @@ def claim_pod_network() -> PodNetwork:
             holder.close()
             continue
         return PodNetwork(prefix, holder)
-    raise LabFault(f"no free pod network: clusters hold all of 127.{FIRST} to 127.{LAST}; python -m lab down ends those kept")
+    raise LabFault(f"no free pod network: clusters hold all of 127.{FIRST} to 127.{LAST}; elastic-lab down ends those kept")

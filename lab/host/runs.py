@@ -94,7 +94,7 @@ def keep(run: Path, watcher: subprocess.Popen[bytes]) -> None:
     _update(run, kept=True)
     watcher.terminate()
     processes.dismiss(watcher)
-    log.info("cluster kept: kubectl --kubeconfig %s; end it with python -m lab down", run / "kubeconfig")
+    log.info("cluster kept: kubectl --kubeconfig %s; end it with elastic-lab down", run / "kubeconfig")
 
 
 def adopt(run: Path) -> None:

@@ -6,7 +6,7 @@ the integral reaches i, so the schedule is a pure function of the profile and no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -135,6 +135,7 @@ def _sawtooth(rate: float, baseline: float, spike_hold: float, spike_mult: float
 
 
 _SPAN = (0.001, MAX_SECONDS)
+_SHAPES = {"spike_mult": "multiple of the rate", "bursts": "number of bursts"}
 _BOUNDS = {"baseline": _SPAN, "spike_hold": _SPAN, "every": _SPAN, "spike_mult": (1, 1000), "bursts": (1, 10_000)}
 # By kind: what makes its steps of the rate and of its fields, and the default of each field.
 _KINDS: dict[str, tuple[Callable[..., list[Step]], dict[str, float]]] = {
@@ -207,3 +208,29 @@ def _explicit(given: Fields) -> list[Step]:
 def load(path: Path) -> Profile:
     """The profile in the YAML file at ``path``."""
     return build(yamlfile.read(path), path)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a profile's file, by which editors complete it."""
+
+    def number(bounds: tuple[float, float], text: str, **more: object) -> dict[str, object]:
+        return {"type": "number", "minimum": bounds[0], "maximum": bounds[1], "description": text, **more}
+
+    def mapping(needed: Sequence[str], fields: Mapping[str, object]) -> dict[str, object]:
+        return {"type": "object", "additionalProperties": False, "required": [*needed], "properties": fields}
+
+    rate, at = number((0, MAX_RATE), "events/s"), number((0, MAX_SECONDS), "s after the start; the first is 0")
+    step = mapping(("at", "rate"), {"at": at, "rate": rate, "phase": {"type": "string", "description": "what the step is for"}})
+    common = {
+        "duration": number(_SPAN, "length, s"),
+        "zipf": number((0, 5), "exponent of the keys' Zipf distribution; 0: all entities alike", default=ZIPF),
+        "real_time": {"type": "boolean", "default": False, "description": "no scale compresses it"},
+        "begins_at": {"type": "string", "description": 'time of day of its start, as "2026-01-15T07:50:00+01:00"'},
+    }
+    kinds = [
+        mapping(("kind", "duration", "steps"), {"kind": {"const": "steps"}, "steps": {"type": "array", "items": step}} | common)
+    ]
+    for kind, (_, defaults) in _KINDS.items():
+        own = {name: number(_BOUNDS[name], _SHAPES.get(name, "s"), default=value) for name, value in defaults.items()}
+        kinds.append(mapping(("kind", "duration", "rate"), {"kind": {"const": kind}, "rate": rate} | own | common))
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "traffic profile", "oneOf": kinds}

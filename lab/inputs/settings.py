@@ -69,6 +69,13 @@ class Setting:
         except ValueError:
             raise InputError(where, self.name, value, self.kind.allowed) from None
 
+    def json_schema(self) -> dict[str, object]:
+        """The JSON Schema of its value in YAML."""
+        content = dict(self.kind.schema) or {"type": ["string", "number"]}
+        if self.kind is SWITCH:  # to YAML 1.1 an unquoted on is true
+            content = {"enum": ["on", "off", True, False]}
+        return {"description": f"{self.help}; {self.kind.allowed}", "default": self.default, **content}
+
     def scaled(self, value: Any, scale: Scale) -> Any:
         """``value`` at ``scale``."""
         return self.scaling.apply(value, scale) if self.scaling else value

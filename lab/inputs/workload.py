@@ -91,3 +91,23 @@ def load(file: Path) -> tuple[Workload, int]:
     workload = Workload.of(own, file)
     topics.check(workload.topics, partitions, file)
     return workload, partitions
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a workload's file, by which editors complete it."""
+    partitions = {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MOST_PARTITIONS,
+        "default": PARTITIONS,
+        "description": "of all topics",
+    }
+    fields = {"kind": {"const": "Workload"}, "partitions": partitions}
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "workload",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["kind"],
+        "properties": fields | {one.name: one.json_schema() for one in settings.declared(Workload)},
+    }

@@ -92,7 +92,7 @@ def test_a_cluster_in_use_or_of_another_scale_is_not_taken(ours):
     """Another session is told whose it is. The HPA's flags are the cluster's: another scale would measure the wrong ones."""
     with pytest.raises(LabFault, match=f"is in use by the session with pid {os.getpid()}"):
         kind.up(ours_scale(ours), name=ours.state.name)
-    with pytest.raises(LabFault, match=r"is of scale .*; python -m lab down deletes it"):
+    with pytest.raises(LabFault, match=r"is of scale .*; elastic-lab down deletes it"):
         kind.up(replace(ours_scale(ours), name="slower", time=2), name=ours.state.name)
 
 
@@ -101,7 +101,7 @@ def test_an_image_that_can_not_be_had_is_named(ours, monkeypatch):
     monkeypatch.setattr("lab.cluster.kind.make.current", lambda wanted: None)
     monkeypatch.setattr(state, "infrastructure", lambda: [pod_of("localhost:1/none:1.0")])
     before = runs.all_runs()
-    with pytest.raises(LabFault, match=r"image localhost:1/none:1\.0 is not here and can't be pulled .* python -m lab images"):
+    with pytest.raises(LabFault, match=r"image localhost:1/none:1\.0 is not here and can't be pulled .* elastic-lab images"):
         kind.up(ours_scale(ours), name=OTHER)
     assert runs.all_runs() == before
 

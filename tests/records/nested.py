@@ -24,8 +24,8 @@ TIMEOUT_S = 1800  # a minute or two on a quiet machine
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["lab.plugin", "lab.measure.overview", "lab.evidence", "tests.records.plugin"])
 _EXAMPLES = paths.PROJECT / "docs" / "examples"
-_BROUGHT = {"scaledobject": "orders", "traffic-profile": "evening-peak", "workload": "enricher"}
-_ACCEPTANCE = [f"--{option}={_EXAMPLES / name}.yaml" for option, name in _BROUGHT.items()]
+_BROUGHT = {"scaledobject": "orders", "profile": "evening-peak", "workload": "enricher"}
+_ACCEPTANCE = [f"--lab-{option}={_EXAMPLES / name}.yaml" for option, name in _BROUGHT.items()]
 # The kinds of session there are: what each takes beside its tests, and where these are.
 SESSIONS: dict[str, tuple[Sequence[str], str]] = {
     "experiments": ([f"--scale={scales.QUICK}"], "tests/experiments"),

@@ -71,7 +71,7 @@ def known_options(command: str) -> frozenset[str]:
     """The options of a command of the lab, or of ``pytest``: the lab's, and those of others that pages use."""
     if command == "pytest":
         declared = list[str]()
-        options.declare(lambda name, **_: declared.append(name), lambda *_, **__: None)
+        options.declare(lambda *names, **_: declared.extend(names), lambda *_, **__: None)
         return frozenset({*declared, *OTHERS})
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):

@@ -51,7 +51,7 @@ def test_a_session_is_held_against_what_is_expected(job, environment, pytestconf
     (ran,) = commands(job)
     more = {"experiments": ["--", "--repeat", "3"], "kind": [], "scenarios": ["--", "-m", "scenario"]}
     assert ran == ["tox", "-e", environment, *more[job]]
-    pytestconfig.getoption("--repeat")  # ValueError if there is none
+    pytestconfig.getoption("lab_repeat")  # ValueError if there is none
 
 
 def test_the_searches_are_run_in_full_length():

@@ -1,4 +1,4 @@
-"""``python -m lab threshold``: the formula, and one line for what is wrong."""
+"""``elastic-lab threshold``: the formula, and one line for what is wrong."""
 
 import json
 
@@ -21,7 +21,7 @@ def test_the_authors_threshold_is_the_formulas(capsys):
     deployed = yamlfile.read(paths.MANIFESTS / "payments" / "scaledobject.yaml")["spec"]["triggers"][0]["metadata"]
     assert str(found["lagThreshold"]) == deployed["lagThreshold"] == "3750"
     assert found["behind_at_rest_s"] == pytest.approx(22.5, abs=0.01)
-    assert main(["threshold", "--rate=0.1", "--slo=2"]) == 0
+    assert main(["threshold", "--rate=0.1", "--slo=2"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == 'lagThreshold: "1"'
     assert "the least there is" in lines[-1]

@@ -149,7 +149,7 @@ def _recipe(upstream: str) -> Recipe:
         return Recipe(name, _hash(build.key(), binary, path), partial(_program, binary=binary, path=path))
     if part == "kafka":
         return Recipe(name, _hash(*jars.KAFKA, *JAVA_PACKAGES), _kafka)
-    raise LabFault(f"python -m lab images: there is no recipe for {upstream}; there is one for {', '.join(_PROGRAMS)}, kafka")
+    raise LabFault(f"elastic-lab images: there is no recipe for {upstream}; there is one for {', '.join(_PROGRAMS)}, kafka")
 
 
 def _make(recipe: Recipe, label: str) -> None:
@@ -255,7 +255,7 @@ def _hash(*parts: str) -> str:
 
 def _check_machine() -> None:
     """Raise :class:`LabFault` in one line when no root file system can be made or kept here."""
-    command = "python -m lab images"
+    command = "elastic-lab images"
     if os.geteuid() != 0:
         raise LabFault(f"{command}: needs root, to make root file systems and firewall rules: run it with sudo")
     if shutil.which("mmdebstrap") is None:

@@ -1,6 +1,6 @@
 """The kind runtime: the same components as containers of kind nodes, through pytest-kind.
 
-Images are upstream's, unless ``python -m lab images`` has made them here. Then no packet leaves the machine.
+Images are upstream's, unless ``elastic-lab images`` has made them here. Then no packet leaves the machine.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Kind:
         log.info("cluster down in %.1f s", time.monotonic() - begun)
 
     def keep(self) -> None:
-        """Leave the cluster for the next session or ``kubectl --kubeconfig``; ``python -m lab down`` deletes it."""
+        """Leave the cluster for the next session or ``kubectl --kubeconfig``; ``elastic-lab down`` deletes it."""
         runs.keep(self.run, self.watcher)
 
 
@@ -169,11 +169,11 @@ def _again(
         )
     run, old = kept
     if not container["State"]["Running"]:
-        raise LabFault(f"the kept cluster {name} is stopped; python -m lab down deletes it")
+        raise LabFault(f"the kept cluster {name} is stopped; elastic-lab down deletes it")
     if old.scale != str(scale):
-        raise LabFault(f"the kept cluster {name} is of scale {old.scale}; python -m lab down deletes it")
+        raise LabFault(f"the kept cluster {name} is of scale {old.scale}; elastic-lab down deletes it")
     if made is not None and old.images != made:
-        raise LabFault(f"the kept cluster {name} runs other images than are there now; python -m lab down deletes it")
+        raise LabFault(f"the kept cluster {name} runs other images than are there now; elastic-lab down deletes it")
     pods = make.make_pods(old.images[catalog.PYTHON])
     runs.adopt(run)
     watcher = processes.guard(run)
@@ -212,6 +212,6 @@ def _pulled(wanted: Sequence[str]) -> dict[str, str]:
             try:
                 docker.run("pull", "--quiet", image)
             except LabFault as fault:
-                cure = "python -m lab images makes all images without a registry"
+                cure = "elastic-lab images makes all images without a registry"
                 raise LabFault(f"image {image} is not here and can't be pulled ({fault}): {cure}") from None
     return {name: name for name in wanted}

@@ -203,7 +203,7 @@ def end(run: Path) -> int:
         kind(run, "delete", "cluster", "--name", found.name, "--kubeconfig", str(run / "kubeconfig"))
         network.release(found.closed)
     except LabFault as fault:
-        print(f"lab: {fault}", file=sys.stderr)
+        print(f"elastic-lab: {fault}", file=sys.stderr)
         return 1
     return 0
 

@@ -38,7 +38,7 @@ MIXTURES = {
 @pytest.fixture
 def mixtures(request, results):
     """What members of one group with different assignors were told by a real broker; kept beside the records."""
-    stored = request.config.getoption("--from-records")
+    stored = request.config.getoption("lab_from_records")
     file = (stored or results) / "payments-assignors.json"
     if stored is None:
         bootstrap = request.getfixturevalue("bootstrap")

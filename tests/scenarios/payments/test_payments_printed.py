@@ -42,7 +42,7 @@ def answers(request):
     """Asks each query of the text's dashboard over a trial, once; the answers are kept in the record."""
 
     def ask(record):
-        if request.config.getoption("--from-records") is None:
+        if request.config.getoption("lab_from_records") is None:
             cluster = request.getfixturevalue("cluster")
             found = {name: series(Source(cluster.prometheus_url), record, one) for name, one in asked().items()}
             add(record.folder, ANSWERS, found)
@@ -53,7 +53,7 @@ def answers(request):
 @pytest.fixture
 def admitted(request, results):
     """What the API server makes of the printed file: validating fields strictly, as kubectl asks it to, and not at all."""
-    stored = request.config.getoption("--from-records")
+    stored = request.config.getoption("lab_from_records")
     file = (stored or results) / "payments-printed.json"
     if stored is None:
         with request.getfixturevalue("cluster").api() as api:

@@ -32,7 +32,7 @@ FIGHTS = 10  # changes of the replicas by two HPAs
 @pytest.fixture
 def live(request):
     """Gives a fixture that needs a cluster; there is none where records are judged, and these tests leave no record."""
-    if request.config.getoption("--from-records"):
+    if request.config.getoption("lab_from_records"):
         pytest.skip("asks a running KEDA")
     return request.getfixturevalue
 

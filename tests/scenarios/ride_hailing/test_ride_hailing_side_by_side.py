@@ -45,7 +45,7 @@ OWNED = "the workload 'contested' of type 'apps/v1.Deployment' is already manage
 @pytest.fixture
 def admitted(request):
     """A namespace of a cluster whose KEDA has its admission webhooks: its API client and its name."""
-    if request.config.getoption("--from-records"):
+    if request.config.getoption("lab_from_records"):
         pytest.skip("asks a running KEDA")
     api = request.getfixturevalue("cluster").api()
     if not client.AdmissionregistrationV1Api(api).list_validating_webhook_configuration().items:

@@ -65,11 +65,11 @@ def test_what_was_noted_outlives_being_kept():
 def test_what_can_not_be_served_is_one_line(capsys, port):
     """No cluster and no URL, a URL at which nobody answers, a port that is taken: exit 2, and what would do."""
     for words, start, part in (
-        ([], "lab: --prometheus: no running cluster", ""),
-        ([f"--prometheus=http://127.0.0.1:{port}", "--port=0"], "lab: --prometheus: ", f"http://127.0.0.1:{port}"),
+        ([], "elastic-lab: --prometheus: no running cluster", ""),
+        ([f"--prometheus=http://127.0.0.1:{port}", "--port=0"], "elastic-lab: --prometheus: ", f"http://127.0.0.1:{port}"),
         (
             ["--prometheus=http://127.0.0.1:1", f"--port={port}"],
-            f"lab: --port: {port} is not allowed; allowed: a free port",
+            f"elastic-lab: --port: {port} is not allowed; allowed: a free port",
             "",
         ),
     ):

@@ -50,7 +50,7 @@ def test_images_need_root_and_mmdebstrap(monkeypatch, tmp_path, user, said):
     """Said before anything is built."""
     monkeypatch.setattr("lab.cluster.images.make.os.geteuid", lambda: user)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LabFault, match=f"python -m lab images: {said}"):
+    with pytest.raises(LabFault, match=f"elastic-lab images: {said}"):
         make.ensure(())
 
 

@@ -128,7 +128,7 @@ def test_what_is_no_bundle_is_refused_in_one_line(cache, tmp_path, data):
     else:
         file.write_bytes(data)
     cache("second")
-    with pytest.raises(InputError, match="python -m lab build --export") as error:
+    with pytest.raises(InputError, match="elastic-lab build --export") as error:
         bundle.read(file)
     assert "\n" not in str(error.value)
     with pytest.raises(InputError, match=r"No such file"):
@@ -138,7 +138,7 @@ def test_what_is_no_bundle_is_refused_in_one_line(cache, tmp_path, data):
 def test_nothing_is_exported_before_it_is_built(cache, tmp_path):
     """The fault names what lacks, and no file is left."""
     cache("second")
-    with pytest.raises(LabFault, match="run python -m lab build first"):
+    with pytest.raises(LabFault, match="run elastic-lab build first"):
         bundle.write(tmp_path / "lab.tar.gz")
     assert not list(tmp_path.glob("lab.tar.gz*"))
 

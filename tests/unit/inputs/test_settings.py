@@ -101,7 +101,7 @@ def test_every_field_of_a_workload_is_a_setting():
 
 
 def test_the_page_is_what_the_declarations_say():
-    """Written by ``python -m lab settings > docs/workload.md``."""
+    """Written by ``elastic-lab settings > docs/workload.md``."""
     assert (paths.PROJECT / "docs" / "workload.md").read_text() == page.page()
 
 

@@ -1,4 +1,4 @@
-"""The core: simulate, tune, plane and threshold with nothing installed but what the wheel itself requires."""
+"""The core: simulate, sync, tune, plane and threshold with nothing installed but what the wheel itself requires."""
 
 import ast
 import functools
@@ -105,9 +105,10 @@ def without(kept, *arguments, code=WITHOUT, folder=paths.PROJECT, **environment)
 @pytest.mark.parametrize(
     ("extra", "arguments"),
     [
-        ("", ["simulate", *QUESTION]),
+        ("", ["simulate", *QUESTION, "--fail-on=nothing"]),
         ("", ["tune", *QUESTION, "--candidates=5", "--processes=1"]),
         ("", ["plane", *QUESTION, "--windows=60", "--tolerances=0.1", "--lag-thresholds=4500"]),
+        ("", ["sync", QUESTION[0], "--lag=33", "--replicas=4", "--partitions=12"]),
         ("", ["threshold", "--rate=100", "--slo=2"]),
         ("records", ["judge", str(project.COMMITTED)]),
     ],
@@ -123,7 +124,7 @@ def test_a_command_needs_the_core_or_its_extra_alone(extra, arguments, system):
 def test_what_an_extra_brings_is_named_where_it_is_missing(tmp_path):
     """One line that says what to install, and exit code 2."""
     ran = without(required(), "simulate", *QUESTION, f"--chart={tmp_path / 'x.png'}")
-    line = "lab: altair is not installed: pip install 'elastic-lab[report]'\n"
+    line = "elastic-lab: altair is not installed: pip install 'elastic-lab[report]'\n"
     assert (ran.returncode, ran.stderr) == (2, line)
 
 

@@ -7,19 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from lab import options
+from lab import options, project
+from lab.commands import report, simulate
 from lab.errors import InputError
+from lab.flags import Flags
+from lab.project import Project
 from tests.unit.inputs.written import refused
 
 EXISTING = ["--cluster=existing", "--scale=real", "--lab-context=stage", "--lab-bootstrap-servers=kafka:9092"]
 
 
-def parse(*words: str, kubeconfig: str | None = "kube.yaml", **ini: str) -> argparse.Namespace:
+def parse(*words: str, kubeconfig: str | None = "kube.yaml", ours: Project | None = None, **ini: str) -> argparse.Namespace:
     """The options as pytest would have them with ``ini`` in its file; ``--kubeconfig`` is pytest-kind's."""
     parser, values = argparse.ArgumentParser(), dict[str, str | None]()
     options.declare(parser.add_argument, lambda name, help, default: values.update({name: default}))
     given = parser.parse_args(words, argparse.Namespace(kubeconfig=kubeconfig))
-    options.configure(given, (values | ini).__getitem__, Path("/ours"))
+    options.configure(given, (values | ini).__getitem__, Path("/ours"), ours or Project())
     return given
 
 
@@ -63,15 +66,49 @@ def test_a_path_that_moves_the_root_is_refused(tmp_path: Path) -> None:
         (EXISTING[:3], "k", "--lab-bootstrap-servers: None |"),
         ([EXISTING[0], *EXISTING[2:]], "k", "--scale: 'quick' | one whose times are real, as real"),
         ([*EXISTING, "--lab-kafka-settings=s3cret"], "k", "--lab-kafka-settings: '(not shown)' | a JSON object"),
-        (["--repeat=0"], None, "--repeat: 0 | a whole number from 1"),
-        (["--lab-hpa-sync-s=0.5"], None, "--lab-hpa-sync-s: 0.5 | 1 to 60 s"),
-        (["--lab-order-seed=-1"], None, "--lab-order-seed: -1 | a whole number from 0 to 999,999"),
+        (["--repeat=0"], None, "--lab-repeat: '0' | 1 to 10,000"),
+        (["--lab-hpa-sync-s=0.5"], None, "--lab-hpa-sync-s: '0.5' | 1 to 60"),
+        (["--lab-order-seed=-1"], None, "--lab-order-seed: '-1' | 0 to 999,999"),
         (["--lab-recheck"], None, "--lab-recheck: True |"),
         (["--resume", "--from-records=x"], None, "--resume: True |"),
     ],
 )
 def test_what_can_not_work_is_one_line(words: list[str], kubeconfig: str | None, line: str) -> None:
     """Of a login no value is shown."""
-    said = refused(options.check, parse(*words, kubeconfig=kubeconfig))
+    said = refused(lambda: options.check(parse(*words, kubeconfig=kubeconfig)))
     assert f"command line: {line}" in said
     assert "s3cret" not in said
+
+
+def test_a_value_is_the_command_lines_then_pytests_then_the_projects(tmp_path: Path) -> None:
+    """A project's file is seen from its own folder; commands take what isn't a session's own."""
+    values = 'scale = "medium"\nrepeat = 3\nresults = "out"\nworkload = "pods.yaml"\nprofile = "plateau"\nstart-s = 60\n'
+    (tmp_path / "pyproject.toml").write_text(f"[tool.elastic-lab]\n{values}")
+    ours = project.read(tmp_path / "below")
+    given = parse("--repeat=2", ours=ours, lab_scale="close")
+    assert (given.lab_repeat, given.lab_scale, given.lab_results) == (2, "close", tmp_path / "out")
+    assert (given.lab_workload, given.lab_profile) == (tmp_path / "pods.yaml", Path("plateau"))
+    assert (parse().lab_repeat, parse().lab_scale, parse().lab_results) == (1, None, Path("results"))
+    assert ours.common.keys() == {"results", "workload", "profile", "start-s"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('sacle = "real"', "[tool.elastic-lab] sacle: 'real' | one of balancer, bootstrap-servers, cluster,"),
+        ("repeat = 0", "--lab-repeat: '0' | 1 to 10,000"),
+        ("repeat = [1]", "[tool.elastic-lab] repeat: [1] | text or a number"),
+    ],
+)
+def test_a_project_that_can_not_be_used_is_one_line(tmp_path: Path, text: str, line: str) -> None:
+    """It is named by its file."""
+    (tmp_path / "pyproject.toml").write_text(f"[tool.elastic-lab]\n{text}\n")
+    assert f"pyproject.toml: {line}" in refused(lambda: parse(ours=project.read(tmp_path)))
+
+
+def test_the_options_of_commands_are_options_of_commands() -> None:
+    """A name that none knows would be ignored without a word."""
+    every = Flags("simulate", environment=False)
+    for module in (simulate, report):
+        module.add_flags(every)
+    assert set(project.COMMON) <= {word.removeprefix("--") for action in every._actions for word in action.option_strings}

@@ -47,15 +47,18 @@ def test_a_file_outside_of_the_repository_is_brought(folder, tmp_path):
     assert (apart.code, f"allowed: --scaledobject={file}, in one word" in apart.printed) == (2, True), apart.printed
 
 
-@pytest.mark.parametrize("other", ["conftest", "profiling"])
-def test_an_option_of_the_labs_name_is_refused(folder, other):
-    """One line names it and who else declares it, a plugin or a conftest.py."""
-    given = ["-p", other] if other == "profiling" else []
-    file = folder / f"{other}.py"
-    file.write_text(DECLARING.format("scale"))
-    ran = project.session(sys.executable, folder, *given)
-    (line,) = ran.printed.strip().splitlines()
-    assert line.startswith(f"ERROR: --scale is an option of elastic-lab and of {other if given else file}: ")
+def test_an_option_of_anothers_name_is_left_to_it(folder):
+    """A plugin's comes first. A conftest.py, which comes later, is told what to do. The lab's has a name of its own."""
+    theirs = ["--scale", "--lab-scale=medium", "-k", "their_own_code"]
+    (folder / "profiling.py").write_text(DECLARING.format("scale"))
+    ran = project.session(sys.executable, folder, "-p", "profiling", *theirs)
+    assert ran.code == 0, ran.printed
+    (folder / "conftest.py").write_text(DECLARING.format("scale"))
+    (line,) = project.session(sys.executable, folder).printed.strip().splitlines()
+    assert line.startswith(f"ERROR: --scale is an option of elastic-lab and of {folder / 'conftest.py'}: short-options = ")
+    (folder / "pyproject.toml").write_text('[tool.elastic-lab]\nshort-options = "off"\n')
+    ran = project.session(sys.executable, folder, *theirs)
+    assert ran.code == 0, ran.printed
 
 
 def test_a_trial_elsewhere_than_on_linux_is_one_line(folder, tmp_path):

@@ -1,0 +1,172 @@
+"""``elastic-lab sync``: what one sync of the HPA decides on a lag, and why: metric, ratio, tolerance, cap, window, policy."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeVar
+
+from lab import yamlfile
+from lab.commands.text import as_json, table
+from lab.errors import InputError
+from lab.flags import Flags, Kind, whole
+from lab.foresee import sync
+from lab.foresee.sync import Given, Sync
+from lab.inputs import scaledobject
+from lab.inputs.hpa_spec import MAX_REPLICAS, parse_quantity
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.cron import Cron
+from lab.inputs.triggers.external import PersistentLag
+from lab.inputs.triggers.kafka import Kafka
+from lab.inputs.triggers.parsing import Trigger
+
+T = TypeVar("T")
+MOST_PARTITIONS = 100_000
+MOST_LAG = 10**15
+NAMED = "a trigger's name, topic, type or index"
+
+
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
+    parser.flag("scaledobject", Path, None, "the ScaledObject, plain YAML")
+    parser.flag("replicas", whole(0, MAX_REPLICAS), None, "replicas that there are now")
+    text = f"[TRIGGER=]N, the lag in messages, or N,N,... by partition; again for each trigger on lag. TRIGGER is {NAMED}"
+    parser.flag("lag", named(whole(0, MOST_LAG), several=True), None, text, optional=True, many=True)
+    text = "[TRIGGER=]N, the partitions of a topic, over which a total lag is spread evenly"
+    parser.flag("partitions", named(whole(1, MOST_PARTITIONS)), None, text, optional=True, many=True)
+    text = "[TRIGGER=]N, what a query answers, or what each pod uses of cpu or memory: percent, or such as 500m or 2Gi"
+    parser.flag("value", named(Kind(_quantity, "a number from 0")), None, text, optional=True, many=True)
+    parser.flag("at", _time, None, "the time, for a cron trigger", "such as 2026-01-15T07:54:00+01:00", optional=True)
+    text = "N,N,... that earlier syncs within the stabilization windows asked for; those of now without it, as for a new HPA"
+    parser.flag("recommended", _list(whole(0, MAX_REPLICAS)), None, text, optional=True)
+    changed = whole(-MAX_REPLICAS, MAX_REPLICAS)
+    parser.flag("changed", changed, 0, "replicas added (or removed, below 0) within the period of the policies")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+
+
+def run(options: Namespace) -> int:
+    """Decide and print. Returns the exit code."""
+    scaled = scaledobject.parse(yamlfile.read(options.scaledobject), options.scaledobject)
+    remembered = sync.memory(options.recommended or (), options.changed)
+    found = sync.sync(scaled, _given(scaled, options), options.replicas, remembered)
+    print(as_json(asdict(found)) if options.json else _text(found))
+    return 0
+
+
+def named(kind: Kind, *, several: bool = False) -> Kind:
+    """``[NAME=]`` before what ``kind`` takes, or a list of it, as a pair; without a name it is ""."""
+    convert = _list(kind) if several else kind
+
+    def read(text: str) -> tuple[str, object]:
+        name, _, value = text.rpartition("=")
+        return name, convert(value)
+
+    return Kind(read, f"TRIGGER=N or N: {kind.allowed}{' each, with commas' if several else ''}")
+
+
+def _list(kind: Kind) -> Kind:
+    return Kind(lambda text: [kind(part) for part in text.split(",")], f"{kind.allowed} each, with commas")
+
+
+def _quantity(text: str) -> Fraction:
+    value = parse_quantity(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _time(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError(text)
+    return at
+
+
+def _given(scaled: ScaledObject, options: Namespace) -> list[Given]:
+    """What the flags say of each trigger. Raises :class:`InputError` for a trigger of which they say nothing."""
+    on_lag = [isinstance(one, Kafka | PersistentLag) for one in scaled.triggers]
+    timed = [isinstance(one, Cron) for one in scaled.triggers]
+    others = [not lagging and not cron for lagging, cron in zip(on_lag, timed, strict=True)]
+    lags: dict[int, list[int]] = _by_trigger(scaled, "--lag", options.lag, on_lag)
+    values: dict[int, Fraction] = _by_trigger(scaled, "--value", options.value, others)
+    partitions: dict[int, int] = _by_trigger(scaled, "--partitions", options.partitions, on_lag, shared=True)
+    given: list[Given] = []
+    for index, (trigger, name) in enumerate(zip(scaled.triggers, sync.labels(scaled), strict=True)):
+        if on_lag[index]:
+            lag = _needed(lags.get(index), "--lag", name, "messages, or a list by partition")
+            given.append(lag if len(lag) > 1 else _spread(lag[0], trigger, partitions.get(index), name))
+        elif timed[index]:
+            given.append(_needed(options.at, "--at", name, "a time such as 2026-01-15T07:54:00+01:00"))
+        else:
+            given.append(_needed(values.get(index), "--value", name, "what it measures"))
+    return given
+
+
+def _needed(value: T | None, flag: str, name: str, allowed: str) -> T:
+    if value is None:
+        raise InputError("command line", flag, None, f"{name}={allowed}, for the trigger {name}")
+    return value
+
+
+def _by_trigger(
+    scaled: ScaledObject,
+    flag: str,
+    pairs: Sequence[tuple[str, T]] | None,
+    fits: Sequence[bool],
+    *,
+    shared: bool = False,
+) -> dict[int, T]:
+    """The values of ``flag`` by the index of the trigger that each names, among those that it ``fits``.
+
+    One without a name is the only trigger's, or with ``shared`` that of every trigger which none names.
+    """
+    fitting = [index for index, one in enumerate(fits) if one]
+    labels, kinds = sync.labels(scaled), sync.kinds(scaled)
+    found: dict[int, T] = {}
+    for name, value in sorted(pairs or (), key=lambda pair: bool(pair[0])):
+        wanted = [index for index in fitting if not name or name in (labels[index], str(index))]
+        wanted = wanted or [index for index in fitting if name == kinds[index]]
+        if not wanted or (len(wanted) > 1 and not (shared and not name)):
+            allowed = ", ".join(f"{labels[index]}=..." for index in fitting) or "none: no trigger takes it"
+            raise InputError("command line", flag, name or None, allowed)
+        found |= dict.fromkeys(wanted, value)
+    return found
+
+
+def _spread(lag: int, trigger: Trigger, partitions: int | None, name: str) -> list[int]:
+    """``lag`` spread evenly over those of the ``partitions`` that ``trigger`` counts; the others have none."""
+    if partitions is None:
+        raise InputError(
+            "command line", "--partitions", None, f"{name}=N, 1 to {MOST_PARTITIONS:,}: they cap what a lag asks for"
+        )
+    assert isinstance(trigger, Kafka | PersistentLag)
+    counted = [number for number in range(partitions) if trigger.partitions is None or number in trigger.partitions]
+    if not counted:
+        allowed = f"one that trigger {name} counts: {', '.join(map(str, sorted(trigger.partitions or ())))}, from 0"
+        raise InputError("command line", "--partitions", partitions, allowed)
+    spread = [0] * partitions
+    for place, number in enumerate(counted):
+        spread[number] = (lag + len(counted) - 1 - place) // len(counted)
+    return spread
+
+
+def _text(found: Sync) -> str:
+    rows: list[tuple[str, str]] = []
+
+    def add(name: str, lines: Sequence[str]) -> None:
+        rows.extend((name if place == 0 else "", line) for place, line in enumerate(lines))
+
+    for one in found.triggers:
+        name = one.trigger if one.trigger == one.type else f"{one.type} {one.trigger}"
+        add(name, [*one.why, *([one.arithmetic] if one.arithmetic else [])])
+    add("limits", found.limits or ["none acts"])
+    add("KEDA", [found.keda])
+    add("decision", [f"{found.replicas} -> {found.decided} ({found.decided_by})"])
+    if found.window_s is not None:
+        add("", [f"{found.replicas} -> {found.steady} once every sync of {found.window_s} s has asked for this"])
+    head = f"{found.scaledobject}: one sync at {found.replicas} replicas, of {found.min_replicas} to {found.max_replicas}"
+    return f"{head}\n{table(rows)}"

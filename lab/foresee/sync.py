@@ -1,0 +1,266 @@
+"""One sync of the HPA that KEDA makes of a ScaledObject, and KEDA's own part beside it: what they decide, and why. Pure.
+
+Lag is in messages, times are in s. The arithmetic is that of :mod:`lab.model`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+
+from lab.errors import InputError
+from lab.inputs import hpa_spec
+from lab.inputs.hpa_spec import DOWNSCALE_STABILIZATION_S, HpaSpec, Metric
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers import cron, external, prometheus
+from lab.inputs.triggers.common import Reading, ScalerError
+from lab.inputs.triggers.cron import Cron
+from lab.inputs.triggers.external import PersistentLag
+from lab.inputs.triggers.kafka import Kafka
+from lab.inputs.triggers.parsing import Trigger
+from lab.inputs.triggers.prometheus import Prometheus
+from lab.inputs.triggers.resource import Resource
+from lab.model import hpa, hpa_limits, keda, lag
+from lab.model.hpa import Decision, State
+from lab.model.lag import Partition
+from lab.model.window import Window
+
+NOW_S = 86_400.0  # later than every window, period and start of a pod
+JUST_BEFORE = hpa_limits.nanoseconds(NOW_S) - 1
+
+Lags = Sequence[int]  # by partition, from 0
+Given = Lags | Fraction | datetime  # what is known of a trigger: its lag, its query's answer or its pods' use, or the time
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a trigger asks for: ``ratio`` is its metric by target and replicas, ``proposal`` the replicas before any limit.
+
+    ``why`` says how the metric came, ``arithmetic`` what the HPA makes of it. Where the HPA asks no metric, three are None.
+    """
+
+    trigger: str
+    type: str
+    metric: float
+    target: float
+    ratio: float | None
+    proposal: int | None
+    arithmetic: str | None
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sync:
+    """One sync at ``replicas``. ``decided`` are the replicas after it, by ``decided_by``, HPA or KEDA.
+
+    The largest proposal wins. The HPA's tolerance keeps ratios from ``tolerance_low`` to ``tolerance_high``; ``limits`` says
+    what window, policies and bounds did then. ``steady`` is the decision where every sync of the windows asked for the same,
+    ``window_s`` the window that keeps it back, None where none does. ``keda`` says what KEDA does besides.
+    """
+
+    scaledobject: str
+    replicas: int
+    min_replicas: int
+    max_replicas: int
+    tolerance_low: float
+    tolerance_high: float
+    triggers: tuple[Asked, ...]
+    limits: tuple[str, ...]
+    limited: str | None
+    decided: int
+    decided_by: str
+    steady: int
+    window_s: int | None
+    keda: str
+
+
+def memory(recommended: Sequence[int], changed: int) -> State:
+    """An HPA's memory: what syncs within its windows ``recommended``, and by how much the replicas ``changed`` just now.
+
+    Without a recommendation it is that of a new HPA, whose first sync recommends the current replicas.
+    """
+    events = (hpa_limits.ScaleEvent(abs(changed), JUST_BEFORE),) if changed else ()
+    return State(
+        recommendations=tuple(hpa_limits.Recommendation(count, JUST_BEFORE) for count in recommended),
+        ups=events if changed > 0 else (),
+        downs=events if changed < 0 else (),
+    )
+
+
+def sync(scaled: ScaledObject, given: Sequence[Given], replicas: int, remembered: State) -> Sync:
+    """The sync of ``scaled`` at ``replicas``, with one ``given`` for each trigger.
+
+    Raises :class:`InputError` for a ScaledObject that is paused, and for a trigger whose metric can't be known from here.
+    """
+    spec = _spec(scaled)
+    order = sorted(range(len(scaled.triggers)), key=lambda index: isinstance(scaled.triggers[index], Resource))  # as KEDA's HPA
+    observed: list[hpa.Observed] = []
+    readings: dict[int, Reading] = {}
+    for index, metric in zip(order, spec.metrics, strict=True):
+        trigger, value = scaled.triggers[index], given[index]
+        if isinstance(trigger, Resource):
+            assert isinstance(value, Fraction)
+            observed.append(_usage(metric, value, replicas))
+        else:
+            try:
+                readings[index] = reading(trigger, value, scaled.where)
+            except ScalerError as failed:
+                raise InputError(scaled.where, f"spec.triggers[{index}]", str(failed), "what KEDA can count") from None
+            observed.append(hpa.external(readings[index].metric))
+    decision = _decide(spec, remembered, replicas, observed)
+    keda_says, woken = _keda(scaled, readings, replicas)
+    asked = _asked(scaled, spec, order, readings, given, replicas, decision)
+    steady = decision.desired
+    if decision.proposals:
+        most = max(count or 0 for count in decision.proposals)
+        same = State((hpa_limits.Recommendation(most, JUST_BEFORE),), remembered.ups, remembered.downs)
+        steady = _decide(spec, same, replicas, observed).desired
+    low, high = _tolerance(spec)
+    return Sync(
+        scaledobject=scaled.name,
+        replicas=replicas,
+        min_replicas=scaled.min_replicas,
+        max_replicas=scaled.max_replicas,
+        tolerance_low=low,
+        tolerance_high=high,
+        triggers=tuple(asked[index] for index in range(len(order))),
+        limits=decision.reasons[len(decision.proposals) : -1] if decision.proposals else decision.reasons,
+        limited=decision.limited,
+        decided=decision.desired if replicas else woken,
+        decided_by="HPA" if replicas else "KEDA",
+        steady=steady if replicas else woken,
+        window_s=None if steady == decision.desired else _window(spec, upward=steady > decision.desired),
+        keda=keda_says,
+    )
+
+
+def reading(trigger: Trigger, given: Given, where: object) -> Reading:
+    """The answer of the scaler of ``trigger`` to one query. Raises :class:`InputError` for one that nobody here can give."""
+    match trigger, given:
+        case Kafka(), [*lags]:
+            partitions = {number: Partition(count, 0) for number, count in enumerate(lags)}
+            return lag.read(trigger, {trigger.topic.literal: partitions}, {})
+        case PersistentLag(), [*lags]:
+            return _lasting(trigger, lags)
+        case Prometheus(), Fraction():
+            return prometheus.read(trigger, [float(given)])
+        case Cron(), datetime():
+            return cron.read(trigger, given)
+    kind = trigger.common.name or "external"
+    raise InputError(where, "spec.triggers", kind, "triggers whose scaler is known: what another service answers is not")
+
+
+def _spec(scaled: ScaledObject) -> HpaSpec:
+    """The HPA. Names that come from a pod's environment change nothing but the metrics' names."""
+    names = [name for one in scaled.triggers if isinstance(one, Kafka) for name in (one.servers, one.group, one.topic)]
+    made = keda.hpa(scaled, {name.variable: name.variable for name in names}, external.answers(scaled.triggers))
+    if made is None or len(made["spec"]["metrics"]) < len(scaled.triggers):
+        paused = scaled.switches.paused
+        field, value = ("metadata.annotations", "paused") if paused else ("spec.triggers", "external")
+        allowed = "a ScaledObject that scales" if paused else "no external trigger but the persistent-lag scaler's"
+        raise InputError(scaled.where, field, value, allowed)
+    return hpa_spec.parse(made, scaled.where)
+
+
+def _decide(spec: HpaSpec, state: State, replicas: int, observed: Sequence[hpa.Observed]) -> Decision:
+    requests = {metric.name: 1000 for metric in spec.metrics if metric.source == "Resource"}
+    pods = [hpa.Pod(str(number), requests=requests) for number in range(replicas)]
+    return hpa.decide(spec, state, replicas, observed, NOW_S, pods=pods)[0]
+
+
+def _usage(metric: Metric, value: Fraction, replicas: int) -> hpa.PodUsage:
+    """The use of pods that all use ``value``: percent of a request of 1000 milli-units, or the amount itself."""
+    milli = math.ceil(value * 10) if metric.target == "Utilization" else hpa_spec.milli(value)
+    return {str(number): hpa.Usage(milli, NOW_S) for number in range(replicas)}
+
+
+def _lasting(trigger: PersistentLag, lags: Lags) -> Reading:
+    """The answer of the persistent-lag scaler to a lag that has lasted for its windows."""
+    rule = trigger.settings.rule
+    window, counted = Window(rule), trigger.partitions
+    values = {number: float(count) for number, count in enumerate(lags) if counted is None or number in counted}
+    last = math.ceil((rule.sustain_s + rule.up_s + rule.down_s) / rule.interval_s) + 1
+    for sample in range(last + 1):
+        window.add(sample * rule.interval_s, values)
+    return window.read(last * rule.interval_s)
+
+
+def _asked(
+    scaled: ScaledObject,
+    spec: HpaSpec,
+    order: Sequence[int],
+    readings: Mapping[int, Reading],
+    given: Sequence[Given],
+    replicas: int,
+    decision: Decision,
+) -> dict[int, Asked]:
+    found = {}
+    names, types = labels(scaled), kinds(scaled)
+    for place, index in enumerate(order):
+        metric, answer, value = spec.metrics[place], readings.get(index), given[index]
+        amount = answer.metric if answer else float(value) if isinstance(value, Fraction) else 0.0
+        target = metric.amount if metric.target == "Utilization" else metric.amount / 1000
+        divisor = target * (replicas if metric.target == "AverageValue" and metric.source == "External" else 1)
+        computed = bool(decision.proposals)
+        arithmetic = decision.reasons[place].partition(": ")[2] if computed else None
+        found[index] = Asked(
+            trigger=names[index],
+            type=types[index],
+            metric=amount,
+            target=target,
+            ratio=amount / divisor if computed else None,
+            proposal=decision.proposals[place] if computed else None,
+            arithmetic=arithmetic,
+            why=answer.reasons if answer else (f"each pod uses {amount:g}",),
+        )
+    return found
+
+
+def kinds(scaled: ScaledObject) -> list[str]:
+    """The type of each trigger, as it is written."""
+    return [str(trigger["type"]) for trigger in scaled.content["spec"]["triggers"]]
+
+
+def labels(scaled: ScaledObject) -> list[str]:
+    """A name for each trigger: its own, else its topic, else its type; where two would have the same, its index."""
+    own = []
+    for trigger, kind in zip(scaled.triggers, kinds(scaled), strict=True):
+        topic = trigger.topic.literal if isinstance(trigger, Kafka) else ""
+        if isinstance(trigger, PersistentLag):
+            topic = trigger.metadata.get("topic", "")
+        own.append(trigger.common.name or topic or kind)
+    return [name if own.count(name) == 1 else str(index) for index, name in enumerate(own)]
+
+
+def _tolerance(spec: HpaSpec) -> tuple[float, float]:
+    up, down = (spec.behavior.up.tolerance, spec.behavior.down.tolerance) if spec.behavior else (None, None)
+    default = hpa.DEFAULTS.tolerance
+    return 1 - (default if down is None else down), 1 + (default if up is None else up)
+
+
+def _window(spec: HpaSpec, *, upward: bool) -> int:
+    """The stabilization window of a direction, s."""
+    if spec.behavior is None:
+        return DOWNSCALE_STABILIZATION_S
+    own = (spec.behavior.up if upward else spec.behavior.down).window_s
+    return DOWNSCALE_STABILIZATION_S if own is None else own
+
+
+def _keda(scaled: ScaledObject, readings: Mapping[int, Reading], replicas: int) -> tuple[str, int]:
+    """What KEDA's own loop does, and the replicas after it."""
+    outcomes = [
+        keda.observe(scaled, readings[index], 0, 0.0) if index in readings else None for index in range(len(scaled.triggers))
+    ]
+    found = keda.state(scaled, outcomes)
+    # What is inactive has been so for longer than cooldownPeriod: until then it stays.
+    last_active = NOW_S if found.active else NOW_S - scaled.cooldown_s - 1
+    decision = keda.scale(scaled, found, replicas, NOW_S, 0.0, last_active)
+    after = replicas if decision.replicas is None else decision.replicas
+    said = "active" if found.active else "not active"
+    if after != replicas:
+        when = f", once it has been so for cooldownPeriod {scaled.cooldown_s} s" if after < replicas else ""
+        return f"{said}: {replicas} -> {after}{when}", after
+    return f"{said}: changes nothing", after
