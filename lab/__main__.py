@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         traceback.print_exc()
         line, code = f"a fault of the lab: {type(error).__name__}: please report it with the lines above", FAULT
-    print(f"{NAME}: {line}", file=sys.stderr)
+    print(*(f"{NAME}: {one}" for one in line.splitlines()), sep="\n", file=sys.stderr)
     return code
 
 
