@@ -32,21 +32,24 @@ class Question(Strict):
     profile: str
     duration_s: float
     tail_s: float
+    backlog: float
     partitions: int
     topics: int
     objective_s: float
     sync_s: float
     known: str
+    in_flight: str
     consumers: dict[str, float | str]
 
 
 @dataclass(frozen=True)
 class Simulated(Question):
-    """The answer of ``simulate``: each figure, why one is missing, the verdicts, and each change of the replicas."""
+    """The answer of ``simulate``: each figure, why one is missing, the verdicts, what to note, and each change of the replicas."""
 
     figures: dict[str, Number]
     missing: dict[str, str]
     objectives: tuple[Verdict, ...]
+    notes: tuple[str, ...]
     log: tuple[Change, ...]
 
 
