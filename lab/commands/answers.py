@@ -44,7 +44,7 @@ class Question(Strict):
 
 @dataclass(frozen=True)
 class Simulated(Question):
-    """The answer of ``simulate``: each figure, why one is missing, the verdicts, what to note, and each change of the replicas."""
+    """The answer of ``simulate``: each figure, why one is missing, the verdicts, notes, and each change of the replicas."""
 
     figures: dict[str, Number]
     missing: dict[str, str]
