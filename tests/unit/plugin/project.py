@@ -68,13 +68,7 @@ def write(folder):
 def record(folder, results):
     """A committed record as that of the repository's own trial, under ``results``."""
     library, scale = Library.of(folder), scales.load("quick")
-    return store(
-        inputs.read("ours", "our-lag", Workload(**LIGHT), 1, scale, "binary", until=inputs.REPLAYED, library=library), results
-    )
-
-
-def store(chosen, results):
-    """A committed record as that of the trial of the inputs ``chosen``, under ``results``."""
+    chosen = inputs.read("ours", "our-lag", Workload(**LIGHT), 1, scale, "binary", until=inputs.REPLAYED, library=library)
     shutil.copytree(COMMITTED, results / "records" / chosen.id)
     file = results / "records" / chosen.id / "trial.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"id": chosen.id, "inputs": chosen.to_dict()}))

@@ -16,16 +16,13 @@ import pytest
 from benchmarks import core
 from lab import paths
 from lab.errors import BREACHED, FAULT
-from lab.inputs import scale as scales
-from lab.inputs.manifests import COMMITTED
-from lab.trial.user_files import UserFiles
 
+from .. import test_accept
 from . import project
 
 pytestmark = pytest.mark.services
 
 SOURCES = ("lab", "acceptance", "fixtures", "manifests", "profiles", "pyproject.toml", "setup.py", "README.md", "LICENSE")
-FILES = UserFiles(*(paths.PROJECT / "docs" / "examples" / f"{one}.yaml" for one in ("orders", "evening-peak", "enricher")))
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
 
@@ -128,23 +125,15 @@ def test_an_experiment_of_ones_own_is_judged(installed, tmp_path):
 
 def test_a_users_file_is_accepted_in_an_empty_folder(installed, tmp_path):
     """By its own command, and by pytest: the test is the wheel's."""
-    chosen = FILES.read(scales.load("medium"), "binary", COMMITTED)
-    results = project.store(chosen, tmp_path / "stored")
-    given = [f"--scaledobject={FILES.scaledobject}", f"--workload={FILES.workload}"]
-    words = [*given, f"--profile={FILES.profile}", f"--from-records={results}", "--results=left"]
-    (tmp_path / "empty").mkdir()
-    ran = subprocess.run(
-        [installed / "elastic-lab", "accept", *words],
-        cwd=tmp_path / "empty",
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert ran.returncode == FAULT, ran.stdout + ran.stderr
-    assert "orders.yaml: no answer" in ran.stdout
-    assert "orders.yaml: no answer" in (tmp_path / "empty" / "left" / "summary.md").read_text()
-    ran = project.session(installed / "python", tmp_path / "empty", "-m", "spike", "--collect-only", "-q", *given)
+    test_accept.store(tmp_path / "stored")
+    (folder := tmp_path / "empty").mkdir()
+    command = [installed / "elastic-lab", *test_accept.words(), "--from-records=../stored", "--results=left"]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert ran.returncode == BREACHED, ran.stdout + ran.stderr
+    assert ran.stdout.splitlines()[-2:] == ["orders.yaml: don't ship", "read left/report.html"]
+    assert "orders.yaml: don't ship" in (folder / "left" / "summary.md").read_text()
+    given = f"--scaledobject={test_accept.FILES.scaledobject}"
+    ran = project.session(installed / "python", folder, "-m", "spike", "--collect-only", "-q", given)
     assert "test_acceptance.py::test_the_policy_is_accepted" in ran.printed
 
 
