@@ -1,58 +1,81 @@
-"""Reads YAML files strictly, and plain data field by field: one clear line names what can not be used."""
+"""Reads files of YAML or JSON strictly, and plain data field by field: one clear line names each thing that can't be used."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from lab import yamltext
+from lab.errors import InputError, Unusable, closest, refused, report
+from lab.yamltext import Document
 
-from lab.errors import InputError
+STDIN = Path("-")
 
 
 def parse(text: str, where: object) -> dict[str, Any]:
-    """The mapping in ``text``. Raises :class:`InputError` when it is not YAML or not a mapping."""
-    try:
-        content = load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}" if mark else "somewhere"
-        raise InputError(where, line, getattr(error, "problem", None) or "unreadable", "YAML") from None
-    if not isinstance(content, dict):
-        raise InputError(where, "(whole file)", type(content).__name__, "a mapping of fields")
-    return content
+    """The mapping in ``text``. Raises :class:`InputError` when it is not YAML, or not one mapping."""
+    found: dict[str, Any] = one(text, where).content
+    return found
+
+
+def one(text: str, where: object) -> Document:
+    """The one document of ``text``, a mapping, with the source that knows its lines. Raises like :func:`parse`."""
+    found = yamltext.documents(text, where)
+    if not found:
+        raise Unusable(where, "nothing is in it")
+    if len(found) > 1:
+        raise Unusable(where, f"{len(found)} documents are in it; allowed: one", found[1].where.line("") or None)
+    return _mapping(found[0])
+
+
+def _mapping(found: Document) -> Document:
+    if not isinstance(found.content, dict):
+        raise Unusable(found.where, f"{type(found.content).__name__} is all that is in it; allowed: a mapping of fields")
+    return found
 
 
 def load(text: str) -> Any:
-    """The one document in ``text``, with libyaml where PyYAML has it: it takes a tenth of the time.
-
-    Raises :class:`yaml.YAMLError` in the words of PyYAML's own parser.
-    """
-    try:
-        return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError:
-        return yaml.safe_load(text)
+    """The one document in ``text``, of whatever kind. Raises :class:`InputError`."""
+    found = yamltext.documents(text, "text")
+    return found[0].content if found else None
 
 
 def read(path: Path) -> dict[str, Any]:
     """The mapping in the file at ``path``. Raises :class:`InputError` when there is none."""
-    return parse(_text(path), path)
+    found: dict[str, Any] = document(path).content
+    return found
+
+
+def document(path: Path) -> Document:
+    """The one document of the file at ``path``, a mapping, or of standard input for "-". Raises like :func:`read`."""
+    return one(text(path), name(path))
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
     """The mappings in the file at ``path``, which are separated by ``---``. Raises :class:`InputError` like :func:`read`."""
-    return [parse(part, path) for part in re.split(r"(?m)^---$", _text(path))]
+    return [_mapping(found).content for found in yamltext.documents(text(path), path)]
 
 
-def _text(path: Path) -> str:
+def name(path: Path) -> str:
+    """What errors call the file at ``path``."""
+    return "standard input" if path == STDIN else str(path)
+
+
+def text(path: Path) -> str:
+    """The text in the file at ``path``, or of standard input for "-". Raises :class:`InputError`."""
     try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not text"
-        raise InputError(path, "(file)", reason, "a readable YAML file") from None
+        if path == STDIN:
+            return yamltext.decoded(sys.stdin.buffer.read(yamltext.MOST_BYTES + 1), name(path))
+        with path.open("rb") as file:
+            return yamltext.decoded(file.read(yamltext.MOST_BYTES + 1), path)
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise Unusable(path, f"{getattr(error, 'strerror', None) or error}; allowed: a readable YAML file") from None
 
 
 def present(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -61,69 +84,114 @@ def present(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 _NAMES = {str: "text", dict: "a mapping", int: "a whole number", list: "a list"}
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_NUMBER = re.compile(r"[-+]?\d{1,15}(\.\d{1,9})?([eE][-+]?\d{1,2})?")
+_DURATION = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?)\s*({'|'.join(_SECONDS)})")
+_CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,3}):(\d{1,2})")
+
+
+def as_number(value: object, unit: str) -> str:
+    """The number that text such as "300", "1e3", "5m" or "30:00" probably means in ``unit``; "" where it is none."""
+    if not isinstance(value, str):
+        return ""
+    seconds = None
+    if _NUMBER.fullmatch(value):
+        return f"{float(value):.15g}"
+    if unit == "s" and (found := _DURATION.fullmatch(value)):
+        seconds = float(found[1]) * _SECONDS[found[2]]
+    elif unit == "s" and (found := _CLOCK.fullmatch(value)):
+        hours, minutes, rest = (int(part or 0) for part in found.groups())
+        seconds = hours * 3600 + minutes * 60 + rest
+    return "" if seconds is None else f"{seconds:.10g}"
 
 
 @dataclass(frozen=True)
 class Fields:
     """A mapping that is read field by field. It lies at ``place``, such as "spec.", in its source ``where``.
 
-    Every reader raises :class:`InputError` with source, field, value and what is allowed.
+    Every reader reports (:func:`lab.errors.report`) an :class:`InputError` with source, field, value and what is allowed. Where
+    errors are gathered it then gives what is allowed in place of what is written.
     """
 
     content: Mapping[str, Any]
     where: object
     place: str = ""
 
-    def error(self, field: str, allowed: str) -> InputError:
-        """The error that says that what ``field`` holds is not ``allowed``."""
-        return InputError(self.where, f"{self.place}{field}", self.content.get(field), allowed)
+    def error(self, field: str, allowed: str, meant: str = "") -> InputError:
+        """The error that says that what ``field`` holds is not ``allowed``, and what was probably ``meant``."""
+        return InputError(self.where, f"{self.place}{field}", self.content.get(field), allowed, meant)
 
-    def known(self, *allowed: str) -> None:
-        """Refuse the first field that is not ``allowed``."""
+    def refuse(self, field: str, allowed: str, meant: str = "") -> None:
+        """Report :meth:`error`."""
+        report(self.error(field, allowed, meant))
+
+    def sound(self, *fields: str) -> bool:
+        """Whether nothing in ``fields`` was refused, so that it can be compared with others."""
+        return not refused(self.where, *(f"{self.place}{field}" for field in fields))
+
+    def known(self, *allowed: str, mistaken: Mapping[str, str] | None = None) -> None:
+        """Refuse each field that is not ``allowed``; ``mistaken`` says what is meant by a common mistake."""
         for field in self.content:
-            if field not in allowed:
-                raise self.error(field, f"one of the fields {', '.join(sorted(allowed))}")
+            if field in allowed:
+                continue
+            meant = (mistaken or {}).get(field) or closest(field, allowed)
+            others = "" if meant else f"one of the fields {', '.join(sorted(allowed))}"
+            instead = [f"{self.place}{meant}"] if meant in allowed and meant not in self.content else []
+            error = self.error(field, others, meant)
+            if error.value is None:  # the field is there, and holds nothing
+                error = InputError(self.where, error.field, "", others, meant)
+            report(error, *instead)
 
-    def number(self, field: str, least: float, most: float, default: float | None = None) -> float:
-        """The number in ``field``, within [least, most]."""
+    def number(self, field: str, least: float, most: float, default: float | None = None, unit: str = "") -> float:
+        """The number in ``field``, within [least, most], in ``unit``."""
+        return self._number(field, least, most, default, unit, whole=False)
+
+    def whole(self, field: str, least: int, most: int, default: int | None = None, unit: str = "") -> int:
+        """The whole number in ``field``, within [least, most], in ``unit``."""
+        return int(self._number(field, least, most, default, unit, whole=True))
+
+    def _number(self, field: str, least: float, most: float, default: float | None, unit: str, *, whole: bool) -> float:
         value = self.content.get(field, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            raise self.error(field, f"a number from {least:g} to {most:g}")
+        number = isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+        if not number or (whole and value != int(value)):
+            kind = "a whole number" if whole else "a number"
+            meant = as_number(value, unit)
+            meant = meant if meant and least <= float(meant) <= most else ""
+            self.refuse(field, f"{kind} from {least:.15g} to {most:.15g}{unit and f' {unit}'}", meant)
+            return least if default is None else default
         return float(value)
-
-    def whole(self, field: str, least: int, most: int, default: int | None = None) -> int:
-        """The whole number in ``field``, within [least, most]."""
-        value = self.number(field, least, most, default)
-        if value != int(value):
-            raise self.error(field, f"a whole number from {least} to {most}")
-        return int(value)
 
     def flag(self, field: str) -> bool:
         """Whether ``field`` is true; it is false where it is not written."""
         value = self.content.get(field, False)
         if not isinstance(value, bool):
-            raise self.error(field, "true or false")
+            self.refuse(field, "true or false")
+            return False
         return value
 
     def text(self, field: str, allowed: str) -> str:
         """The words in ``field``, one at least."""
         value = self.content.get(field)
         if not isinstance(value, str) or not value:
-            raise self.error(field, allowed)
+            self.refuse(field, allowed)
+            return ""
         return value
 
     def choice(self, field: str, *choices: str, default: str | None = None) -> str:
         """The one of ``choices`` that ``field`` names."""
         value = self.content.get(field, default)
         if value not in choices:
-            raise self.error(field, " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1]))))
+            allowed = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
+            self.refuse(field, allowed, closest(value, choices) if choices[1:] else "")
+            return choices[0] if default is None else default
         return str(value)
 
     def value(self, field: str, kind: type) -> Any:
         """What is in ``field``, of this ``kind``."""
         value = self.content.get(field)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise self.error(field, _NAMES[kind])
+            self.refuse(field, _NAMES[kind])
+            return kind()
         return value
 
     def under(self, field: str, *allowed: str, optional: bool = False) -> Fields:
@@ -141,5 +209,6 @@ class Fields:
         """The mappings in the list ``field``, without their nulls; none where it is not written."""
         found = self.content.get(field, [])
         if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-            raise self.error(field, "a list of mappings")
+            self.refuse(field, "a list of mappings")
+            return []
         return [Fields(present(item), self.where, f"{self.place}{field}[{n}].") for n, item in enumerate(found)]

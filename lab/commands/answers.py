@@ -39,6 +39,7 @@ class Question(Strict):
     sync_s: float
     known: str
     in_flight: str
+    remarks: tuple[str, ...]
     consumers: dict[str, float | str]
 
 

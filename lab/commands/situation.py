@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from lab import yamlfile
 from lab.commands import pods
 from lab.commands.pods import MOST_PARTITIONS, TIMES
-from lab.errors import InputError, NoData
+from lab.errors import InputError, NoData, step, together
 from lab.flags import Flags, choice, number, whole
 from lab.foresee.curve import Curve
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
 from lab.foresee.variants import LONGEST_WINDOW
-from lab.inputs import anchor, profile, scaledobject, topics
+from lab.inputs import anchor, profile, scaledobject_file, topics
 from lab.inputs import scale as scales
 from lab.inputs.consumer import Balancer
 from lab.inputs.manifests import COMMITTED
@@ -59,6 +59,7 @@ class Question:
     objective_s: float
     known: str
     in_flight: str
+    remarks: tuple[str, ...] = ()
 
     def simulated(self) -> Curve:
         """Return the curve of the group at ``scale``, in times and messages of real time."""
@@ -104,6 +105,7 @@ class Question:
             f"pods of {pods.rate:,g} messages/s on {len(self.situation.shares):,} partitions{several}, {pods.balancer}; "
             f"one joins {pods.start_s:g} s after the decision ({self.known})",
             f"{pods.in_flight_s:.3g} s of the traffic are in flight, not committed yet ({self.in_flight})",
+            *self.remarks,
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,13 +124,15 @@ class Question:
             "sync_s": self.situation.sync_s,
             "known": self.known,
             "in_flight": self.in_flight,
+            "remarks": list(self.remarks),
             "consumers": {field: getattr(pods, field) for field in ("rate", "balancer", *TIMES)},
         }
 
 
 def add_flags(parser: Flags) -> None:
     """Add the flags that ``simulate``, ``tune`` and ``plane`` share."""
-    parser.flag("scaledobject", Path, None, "the ScaledObject, plain YAML")
+    parser.flag("scaledobject", Path, None, "the file of the ScaledObject, YAML or JSON; - for standard input")
+    parser.flag("name", str, "", "the ScaledObject of this name, where several are in the file")
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload): rate, balancer, partitions", optional=True)
     parser.flag("pod-rate", number(0.001, 1e6), None, "messages/s a pod processes at most", "0.001 to 1,000,000", optional=True)
@@ -181,11 +185,15 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
 
     ``real`` says why a command takes no scale but real time, if it does not.
     """
-    scaled = scaledobject.parse(yamlfile.read(options.scaledobject), options.scaledobject)
+    with together():
+        with step():
+            found = scaledobject_file.load(options.scaledobject, options.name)
+        with step():
+            traffic = _profile(options.profile)
+    scaled = found.scaled
     scale = replace(scales.load(options.scale), sync_s=options.hpa_sync_s)
     if real and scale.name != scales.REAL:
         raise InputError("command line", "--scale", scale.name, f"{scales.REAL}: {real}")
-    traffic = _profile(options.profile)
     anchor.require_begin(scaled, traffic, options.profile)
     if scale.name != scales.REAL:
         anchor.check(scaled, traffic, scale, options.scaledobject, options.profile, scales.declared())
@@ -205,7 +213,8 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
         sync_each_s=measured.sync_more_each_s if measured else 0,
     )
     source = f"times as measured in {', '.join(record.id for record in known)}" if known else "times as given or assumed"
-    return Question(scaled, situation, Path(options.profile).stem, scale, options.objective_s, source, group.in_flight)
+    file = Path(options.profile).stem
+    return Question(scaled, situation, file, scale, options.objective_s, source, group.in_flight, found.remarks)
 
 
 def calibrated(records: Sequence[Record], where: object) -> Calibration:
@@ -231,7 +240,7 @@ def records_in(folder: Path) -> list[Record]:
 
 def _profile(text: str) -> Profile:
     file = Path(text)
-    if file.suffix not in (".yaml", ".yml") and len(file.parts) == 1:
+    if file != yamlfile.STDIN and file.suffix not in (".yaml", ".yml", ".json") and len(file.parts) == 1:
         try:
             file = COMMITTED.profile(text)
         except InputError as unknown:

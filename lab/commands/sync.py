@@ -10,13 +10,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
-from lab import yamlfile
 from lab.commands.text import as_json, table
 from lab.errors import InputError
 from lab.flags import Flags, Kind, whole
 from lab.foresee import sync
 from lab.foresee.sync import Given, Sync
-from lab.inputs import scaledobject
+from lab.inputs import scaledobject_file
 from lab.inputs.hpa_spec import MAX_REPLICAS, parse_quantity
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.cron import Cron
@@ -32,7 +31,8 @@ NAMED = "a trigger's name, topic, type or index"
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
-    parser.flag("scaledobject", Path, None, "the ScaledObject, plain YAML")
+    parser.flag("scaledobject", Path, None, "the file of the ScaledObject, YAML or JSON; - for standard input")
+    parser.flag("name", str, "", "the ScaledObject of this name, where several are in the file")
     parser.flag("replicas", whole(0, MAX_REPLICAS), None, "replicas that there are now")
     text = f"[TRIGGER=]N, the lag in messages, or N,N,... by partition; again for each trigger on lag. TRIGGER is {NAMED}"
     parser.flag("lag", named(whole(0, MOST_LAG), several=True), None, text, optional=True, many=True)
@@ -50,7 +50,7 @@ def add_flags(parser: Flags) -> None:
 
 def run(options: Namespace) -> int:
     """Decide and print. Returns the exit code."""
-    scaled = scaledobject.parse(yamlfile.read(options.scaledobject), options.scaledobject)
+    scaled = scaledobject_file.load(options.scaledobject, options.name).scaled
     remembered = sync.memory(options.recommended or (), options.changed)
     found = sync.sync(scaled, _given(scaled, options), options.replicas, remembered)
     print(as_json(asdict(found)) if options.json else _text(found))

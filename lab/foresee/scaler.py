@@ -102,7 +102,7 @@ class Scaler:
         self._metrics = MetricsServer(footprint, situation.metrics_s) if metered and footprint else None
         made = keda.hpa(scaled, named, external.answers(scaled.triggers))
         if made is None:
-            raise InputError(scaled.where, "metadata.annotations", "paused", "a ScaledObject that scales")
+            raise InputError(scaled.where, *(scaled.pause or ("spec.triggers", "none")), "a ScaledObject that scales")
         self._spec = hpa.parse(made, scaled.where)
         # KEDA sorts the HPA's metrics by type: External is before Resource.
         self._order = sorted(range(len(self._sources)), key=lambda index: self._sources[index] is None)

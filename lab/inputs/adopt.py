@@ -8,11 +8,10 @@ server, kubectl or KEDA writes. All else is on trial and stays. Addresses and th
 from __future__ import annotations
 
 import copy
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from lab.errors import InputError
+from lab.errors import InputError, report, together
 from lab.inputs import scaledobject
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.topics import variables
@@ -23,7 +22,6 @@ from lab.inputs.triggers.kafka import Kafka
 
 TARGET = {"name": "consumer"}
 LOGIN = "a TriggerAuthentication of its own, where the brokers of the trial ask for a login"
-_PAUSES = ("autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused")
 _NAMES = {"bootstrapServers": "BOOTSTRAP_SERVERS", "consumerGroup": "GROUP"}
 LAG = ("kafka", "apache-kafka", "external")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object again, as it was
@@ -32,7 +30,6 @@ _WRITTEN = (  # as `kubectl get -o yaml` prints them; an owner that is not there
     *("creationTimestamp", "finalizers", "generation", "managedFields"),
     *("ownerReferences", "resourceVersion", "selfLink", "uid"),
 )
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,8 @@ class Replaced:
 def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Replaced, ...]]:
     """The ScaledObject as the lab can run it with ``count`` topics, and what was replaced in it; ``theirs`` is left alone.
     Raises :class:`InputError` for one without a trigger on a group's lag, without a name, with more topics, or paused."""
-    _check(theirs, count)
+    with together():
+        _check(theirs, count)
     content = copy.deepcopy(theirs.content)
     found: list[Replaced] = []
 
@@ -98,23 +96,17 @@ def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Rep
 
 def _check(theirs: ScaledObject, count: int) -> None:
     where = theirs.where
-    name = theirs.content["metadata"].get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InputError(where, "metadata.name", name, "a name as Kubernetes takes it")
-    if theirs.switches.paused:
-        annotations = theirs.content["metadata"]["annotations"]
-        field = next(key for key in _PAUSES if key in annotations)
-        allowed = "none: a paused ScaledObject decides nothing"
-        raise InputError(where, f"metadata.annotations.{field}", annotations[field], allowed)
+    if theirs.pause:
+        report(InputError(where, *theirs.pause, "none: a paused ScaledObject decides nothing"))
     if theirs.idle_replicas is not None:
-        raise InputError(where, "spec.idleReplicaCount", theirs.idle_replicas, "none: a trial begins at a floor of consumers")
+        report(InputError(where, "spec.idleReplicaCount", theirs.idle_replicas, "none: a trial begins at a floor of consumers"))
     for index, trigger in enumerate(theirs.triggers):
         if isinstance(trigger, External) and not isinstance(trigger, PersistentLag):
             allowed = "the persistent-lag scaler's metadata, with sustainSeconds: the lab runs no other service"
-            raise InputError(where, f"spec.triggers[{index}].metadata", "another service's", allowed)
+            report(InputError(where, f"spec.triggers[{index}].metadata", "another service's", allowed))
     if not any(isinstance(trigger, Kafka | External) for trigger in theirs.triggers):
         types = [trigger["type"] for trigger in theirs.content["spec"]["triggers"]]
-        raise InputError(where, "spec.triggers", types, f"one at least on a group's lag: {', '.join(LAG)}")
+        report(InputError(where, "spec.triggers", types, f"one at least on a group's lag: {', '.join(LAG)}"))
     check_one_group(theirs)
     parsing.check_topics(theirs.triggers, count, where)
 
@@ -139,4 +131,4 @@ def _same(theirs: ScaledObject, field: str, what: str) -> None:
         elif names.isdisjoint(first[1]):
             written = field if literal else f"{field}FromEnv"
             allowed = f"the one of spec.triggers[{first[0]}], {', '.join(sorted(first[1]))}: a trial has one {what}"
-            raise InputError(theirs.where, f"spec.triggers[{index}].metadata.{written}", literal or variable, allowed)
+            report(InputError(theirs.where, f"spec.triggers[{index}].metadata.{written}", literal or variable, allowed))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from lab.errors import together
 from lab.inputs.scale import Scale
 from lab.yamlfile import Fields, present
 
@@ -122,36 +123,48 @@ class HpaSpec:
 
 
 def parse(content: Mapping[str, Any], where: object) -> HpaSpec:
-    """The HPA in ``content``; ``where`` names its source. Raises :class:`InputError` naming the field that can't be used."""
-    given = Fields(content, where)
+    """The HPA in ``content``; ``where`` names its source. Raises :class:`InputError` for all fields that can't be used."""
+    with together():
+        return _parse(Fields(content, where))
+
+
+def _parse(given: Fields) -> HpaSpec:
     given.choice("apiVersion", "autoscaling/v2")
     given.choice("kind", "HorizontalPodAutoscaler")
     spec = given.under("spec", "scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior")
     least, most = bounds(spec, 0)
     metrics = tuple(map(_metric, spec.each("metrics"))) or (DEFAULT_METRIC,)
     if not least and all(metric.source != "External" for metric in metrics):
-        raise spec.error("minReplicas", "from 1 without an External metric: no other is known without a pod")
+        spec.refuse("minReplicas", "from 1 without an External metric: no other is known without a pod")
     return HpaSpec(least, most, metrics, behavior_of(spec))
 
 
 def bounds(spec: Fields, least: int) -> tuple[int, int]:
     """The minReplicas, from ``least``, and the maxReplicas of ``spec``."""
-    low, high = spec.whole("minReplicas", least, MAX_REPLICAS, 1), spec.whole("maxReplicas", 1, MAX_REPLICAS)
-    if low > high:
-        raise spec.error("minReplicas", f"at most maxReplicas, {high}")
+    low, high = (
+        spec.whole("minReplicas", least, MAX_REPLICAS, 1, "pods"),
+        spec.whole("maxReplicas", 1, MAX_REPLICAS, unit="pods"),
+    )
+    if low > high and spec.sound("minReplicas", "maxReplicas"):
+        spec.refuse("minReplicas", f"at most maxReplicas, {high}")
     return low, high
 
 
-def behavior_of(given: Fields) -> Behavior | None:
-    """The ``behavior`` of an HPA's spec, or of a ScaledObject's HPA, if any. Raises :class:`InputError` like :func:`parse`."""
+def behavior_of(given: Fields, *, empty: bool = False) -> Behavior | None:
+    """The ``behavior`` of an HPA, or of a ScaledObject's HPA, if any. Reports an :class:`InputError` for each wrong field.
+
+    ``empty``: an empty list of policies is none. KEDA leaves it out of the HPA, so that the API server fills its defaults in.
+    """
     if given.content.get("behavior") is None:
         return None
     written = given.under("behavior", "scaleUp", "scaleDown")
-    return Behavior(_rules(written, "scaleUp", UP), _rules(written, "scaleDown", DOWN))
+    return Behavior(_rules(written, "scaleUp", UP, empty), _rules(written, "scaleDown", DOWN, empty))
 
 
 def _metric(given: Fields) -> Metric:
     source = given.choice("type", *_KNOWN_TARGETS)
+    if not given.sound("type"):
+        return DEFAULT_METRIC
     given.known("type", source.lower())
     if source == "External":
         body = given.under("external", "metric", "target")
@@ -161,40 +174,44 @@ def _metric(given: Fields) -> Metric:
         name = body.choice("name", *RESOURCES)
     target = body.under("target")
     kind = target.choice("type", *_KNOWN_TARGETS[source])
+    if not target.sound("type"):
+        return DEFAULT_METRIC
     field = _TARGETS[kind]
     target.known("type", field)
     if kind == "Utilization":
         return Metric(source, name, kind, target.whole(field, 1, 1_000_000))
     amount = _quantity(target, field)
     if amount is None or not 0 < amount <= 10**15:
-        raise target.error(field, "a positive quantity, at most 1P")
+        target.refuse(field, "a positive quantity, at most 1P")
+        return DEFAULT_METRIC
     return Metric(source, name, kind, milli(amount))
 
 
-def _rules(behavior: Fields, direction: str, default: Rules) -> Rules:
+def _rules(behavior: Fields, direction: str, default: Rules, empty: bool) -> Rules:
     if direction not in behavior.content:
         return default
     given = behavior.under(direction, "stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
     select = given.choice("selectPolicy", "Max", "Min", "Disabled", default=default.select)
     window, policies, tolerance = default.window_s, default.policies, None
     if "stabilizationWindowSeconds" in given.content:
-        window = given.whole("stabilizationWindowSeconds", 0, 3600)
-    if "policies" in given.content:
+        window = given.whole("stabilizationWindowSeconds", 0, 3600, unit="s")
+    if "policies" in given.content and not (empty and given.content["policies"] == []):
         policies = tuple(map(_policy, given.each("policies")))
         if not policies:
-            raise given.error("policies", "at least one policy")
+            given.refuse("policies", "at least one policy")
     if "tolerance" in given.content:
         exact = _quantity(given, "tolerance")
         if exact is None or not 0 <= exact <= 1000:
-            raise given.error("tolerance", "a quantity from 0 to 1000")
-        tolerance = approximate(exact)
+            given.refuse("tolerance", "a quantity from 0 to 1000")
+        else:
+            tolerance = approximate(exact)
     return Rules(window, select, policies, tolerance)
 
 
 def _policy(given: Fields) -> Policy:
     given.known("type", "value", "periodSeconds")
     kind = given.choice("type", "Pods", "Percent")
-    return Policy(kind, given.whole("value", 1, 1_000_000), given.whole("periodSeconds", 1, 1800))
+    return Policy(kind, given.whole("value", 1, 1_000_000), given.whole("periodSeconds", 1, 1800, unit="s"))
 
 
 def _quantity(given: Fields, field: str) -> Fraction | None:
@@ -210,7 +227,7 @@ def compressed_behavior(behavior: Mapping[str, Any] | None, scale: Scale) -> dic
     made = {}
     for direction, rules, window in (("scaleUp", UP, UP.window_s), ("scaleDown", DOWN, DOWNSCALE_STABILIZATION_S)):
         written = present(present(behavior or {}).get(direction, {}))
-        policies = written.get("policies", [policy.to_dict() for policy in rules.policies])
+        policies = written.get("policies") or [policy.to_dict() for policy in rules.policies]
         made[direction] = dict(written) | {
             "stabilizationWindowSeconds": scale.seconds(written.get("stabilizationWindowSeconds", window)),
             "policies": [policy | {"periodSeconds": scale.seconds(policy["periodSeconds"])} for policy in policies],

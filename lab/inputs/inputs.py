@@ -16,7 +16,7 @@ import yaml
 
 from lab import typed, yamlfile
 from lab.errors import InputError
-from lab.inputs import anchor, events, fidelity, manifests, profile, scaledobject, topics
+from lab.inputs import anchor, events, fidelity, manifests, profile, scaledobject, scaledobject_file, topics
 from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.adopt import Replaced, adopt
@@ -214,21 +214,20 @@ def read(
     profile_file = profile_name if isinstance(profile_name, Path) else library.profile(profile_name)
     given = profile.load(profile_file)
     variant = policy_name if isinstance(policy_name, Variant) else Variant(policy_name)
-    own_file = isinstance(variant.base, Path)
+    own = scaledobject_file.load(variant.base) if isinstance(variant.base, Path) else None
     policy_file = variant.base if isinstance(variant.base, Path) else library.policy(variant.base)
-    where = variant.where(policy_file)
-    content = variant.applied(base := yamlfile.read(policy_file), where)
+    written = own.written if own else yamlfile.document(policy_file)
+    where, base = variant.where(policy_file) if variant.changes else written.where, written.content
+    content = variant.applied(base, where)
     policy: Policy
-    policy, replaced = (
-        _adopted(content, where, partitions, workload.topics) if own_file else (policies.parse(content, where), ())
-    )
+    policy, replaced = _adopted(content, where, partitions, workload.topics) if own else (policies.parse(content, where), ())
     if workload.pod_owner != DEPLOYMENT and not isinstance(policy, ReplicaSteps):
         allowed = f"{DEPLOYMENT}, which is what the policy scales; {STATEFUL_SET} with steps by decree"
         raise InputError("trial", "pod_owner", workload.pod_owner, allowed)
     policy_times = fidelity.check(policy, scale, where, scales.declared())
     policy_times += anchor.check(policy, given, scale, where, profile_file, scales.declared())
-    for note in fidelity.notes(policy, scale, workload):
-        log.warning("%s: %s", where, note)
+    for note in (*(own.remarks if own else ()), *(f"{where}: {note}" for note in fidelity.notes(policy, scale, workload))):
+        log.warning("%s", note)
     library.manifest(driver)
     for name in beside:
         manifests.beside(library.manifest(name), scale)
@@ -284,10 +283,6 @@ def _check_topics(count: int, partitions: int, policy: Policy, where: object, dr
 def _adopted(
     content: Mapping[str, Any], file: object, partitions: int, count: int
 ) -> tuple[ScaledObject, tuple[Replaced, ...]]:
-    try:
-        json.dumps(content)
-    except (TypeError, ValueError) as error:
-        raise InputError(file, "(whole file)", str(error), "text, numbers, true and false: quote a date") from None
     policy, replaced = adopt(scaledobject.parse(content, file), count)
     if policy.min_replicas > partitions:
         raise InputError(file, "spec.minReplicaCount", policy.min_replicas, f"at most the {partitions} partitions")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import yamlfile
-from lab.errors import InputError
+from lab.errors import InputError, closest, together
 from lab.inputs import controller, hpa_spec, lag_metric, scaledobject, steps
 from lab.inputs.controller import LagController
 from lab.inputs.hpa_spec import Behavior, Metric
@@ -97,18 +97,20 @@ def behavior(policy: Policy) -> Behavior | None:
         return hpa_spec.parse(policy.content, policy.name).behavior
     if isinstance(policy, ScaledObject):
         advanced = Fields(policy.content["spec"], policy.where, "spec.").under("advanced", optional=True)
-        return hpa_spec.behavior_of(advanced.under("horizontalPodAutoscalerConfig", optional=True))
+        return hpa_spec.behavior_of(advanced.under("horizontalPodAutoscalerConfig", optional=True), empty=True)
     return None
 
 
 def load(path: Path) -> Policy:
-    """The policy in the file at ``path``, of whichever kind. Raises :class:`InputError` naming the field that can't be used."""
-    return parse(yamlfile.read(path), path)
+    """The policy in the file at ``path``, of whichever kind. Raises :class:`InputError` for each wrong field."""
+    found = yamlfile.document(path)
+    return parse(found.content, found.where)
 
 
 def parse(content: Mapping[str, Any], where: object) -> Policy:
     """The policy in ``content``, whose source ``where`` names. Raises :class:`InputError` like :func:`load`."""
     kind = content.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(where, "kind", kind, f"one of {', '.join(KINDS)}")
-    return KINDS[kind](content, where)
+        raise InputError(where, "kind", kind, f"one of {', '.join(KINDS)}", closest(kind, KINDS))
+    with together():
+        return KINDS[kind](content, where)

@@ -7,6 +7,7 @@ the integral reaches i, so the schedule is a pure function of the profile and no
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lab import yamlfile
-from lab.errors import InputError
+from lab.errors import InputError, report, together
 from lab.yamlfile import Fields
 
 MAX_RATE = 1_000_000.0
@@ -137,6 +138,9 @@ def _sawtooth(rate: float, baseline: float, spike_hold: float, spike_mult: float
 _SPAN = (0.001, MAX_SECONDS)
 _SHAPES = {"spike_mult": "multiple of the rate", "bursts": "number of bursts"}
 _BOUNDS = {"baseline": _SPAN, "spike_hold": _SPAN, "every": _SPAN, "spike_mult": (1, 1000), "bursts": (1, 10_000)}
+_UNITS = {"baseline": "s", "spike_hold": "s", "every": "s"}
+_RATE = "messages/s"
+_YEARS = (1970, 2100)  # of a profile's start: no schedule then leaves the calendar
 # By kind: what makes its steps of the rate and of its fields, and the default of each field.
 _KINDS: dict[str, tuple[Callable[..., list[Step]], dict[str, float]]] = {
     "steady": (lambda rate: [Step(0.0, rate, BASELINE)], {}),
@@ -152,62 +156,72 @@ def build(content: Mapping[str, Any], where: object) -> Profile:
     """The profile that ``content`` describes; ``where`` names its source in errors.
 
     ``kind`` is one of KINDS: a name with ``rate`` (events/s at multiplier 1), ``duration`` (s) and its own fields (s, and
-    counts), or ``steps`` with explicit ``{at, rate, phase}``. Raises :class:`InputError` naming the field for anything else.
+    counts), or ``steps`` with explicit ``{at, rate, phase}``. Raises :class:`InputError` naming each field for anything else.
     """
-    given, kind = Fields(content, where), content.get("kind")
-    if kind not in KINDS:
-        raise given.error("kind", f"one of {', '.join(KINDS)}")
-    duration = given.number("duration", *_SPAN)
+    with together():
+        given = Fields(content, where)
+        kind, duration = given.choice("kind", *KINDS), given.number("duration", *_SPAN, unit="s")
+        steps = _steps(given, kind) if given.sound("kind") else []
+        if steps and given.sound("duration", "steps", "rate", *_BOUNDS):
+            _check(steps, duration, given, kind)
+        begins_at = _begin(given)
+        return Profile(tuple(steps), duration, given.number("zipf", 0, 5, ZIPF), given.flag("real_time"), begins_at)
+
+
+def _steps(given: Fields, kind: str) -> list[Step]:
     if kind == "steps":
         given.known(*_COMMON, "steps")
-        steps = _explicit(given)
-    else:
-        make, defaults = _KINDS[kind]
-        given.known(*_COMMON, "rate", *defaults)
-        rate = given.number("rate", 0, MAX_RATE)
-        steps = make(rate, **{name: given.number(name, *_BOUNDS[name], default) for name, default in defaults.items()})
-    for step in steps:
-        if step.rate > MAX_RATE:
-            raise InputError(where, "rate x spike_mult", step.rate, f"at most {MAX_RATE:g} events/s")
+        return _explicit(given)
+    make, defaults = _KINDS[kind]
+    given.known(*_COMMON, "rate", *defaults)
+    rate = given.number("rate", 0, MAX_RATE, unit=_RATE)
+    found = {name: given.number(name, *_BOUNDS[name], default, _UNITS.get(name, "")) for name, default in defaults.items()}
+    return make(rate, **found)
+
+
+def _check(steps: list[Step], duration: float, given: Fields, kind: str) -> None:
+    """Refuse ``steps`` that are each allowed, but do not make a profile of this ``duration``, s."""
+    last, gap = ("steps", "steps") if kind == "steps" else ("spike_hold", "every")
+    if (fastest := max(step.rate for step in steps)) > MAX_RATE:
+        report(InputError(given.where, "rate x spike_mult", fastest, f"at most {MAX_RATE:.10g} {_RATE}"))
     if steps[-1].at >= duration:
-        name = "steps" if kind == "steps" else "spike_hold"
-        raise given.error(name, f"a profile that fits its duration of {duration:g} s")
+        given.refuse(last, f"a profile that fits its duration of {duration:g} s")
     if any(later.at <= earlier.at for earlier, later in pairwise(steps)):
-        raise given.error("steps" if kind == "steps" else "every", "steps in increasing order of time")
-    begins_at = _begin(content.get("begins_at"), where)
-    return Profile(tuple(steps), duration, given.number("zipf", 0, 5, ZIPF), given.flag("real_time"), begins_at)
+        given.refuse(gap, "steps in increasing order of time")
 
 
-def _begin(value: object, where: object) -> datetime | None:
-    """The time of day in ``value``: text, or what YAML makes of text without quotes."""
-    if value is None:
+def _begin(given: Fields) -> datetime | None:
+    """The time of day in ``begins_at``."""
+    found = given.content.get("begins_at")
+    if found is None:
         return None
-    try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        found = value
-    if not isinstance(found, datetime) or found.tzinfo is None:
-        allowed = 'a time with its distance from UTC, such as "2026-01-15T07:50:00+01:00"'
-        raise InputError(where, "begins_at", str(value), allowed)
-    return found
+    if isinstance(found, str):
+        with suppress(ValueError):
+            found = datetime.fromisoformat(found)
+    if isinstance(found, datetime) and found.tzinfo is not None and _YEARS[0] < found.year < _YEARS[1]:
+        return found
+    given.refuse("begins_at", 'a time with its distance from UTC, such as "2026-01-15T07:50:00+01:00", from 1971 to 2099')
+    return None
 
 
 def _explicit(given: Fields) -> list[Step]:
     steps = []
     for row in given.each("steps"):
         row.known("at", "rate", "phase")
-        at, rate = row.number("at", 0, MAX_SECONDS), row.number("rate", 0, MAX_RATE)
+        at, rate = row.number("at", 0, MAX_SECONDS, unit="s"), row.number("rate", 0, MAX_RATE, unit=_RATE)
         steps.append(Step(at, rate, str(row.content.get("phase", "step"))))
     if not steps:
-        raise given.error("steps", "a list of {at, rate, phase}")
-    if steps[0].at != 0:
-        raise InputError(given.where, "steps[0].at", steps[0].at, "0: a profile starts at once")
+        given.refuse("steps", "a list of {at, rate, phase}")
+    elif steps[0].at != 0:
+        report(InputError(given.where, "steps[0].at", steps[0].at, "0: a profile starts at once"))
     return steps
 
 
 def load(path: Path) -> Profile:
-    """The profile in the YAML file at ``path``."""
-    return build(yamlfile.read(path), path)
+    """The profile in the YAML file at ``path``. Raises :class:`InputError` naming every field that can't be used."""
+    with together():
+        read = yamlfile.document(path)
+        return build(read.content, read.where)
 
 
 def json_schema() -> dict[str, Any]:

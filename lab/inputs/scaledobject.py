@@ -8,11 +8,12 @@ Field names, defaults and refused pairs are those of KEDA 2.21 (``apis/keda/v1al
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lab.errors import InputError
+from lab.errors import InputError, closest, report, step, together
 from lab.inputs import hpa_spec
 from lab.inputs.scale import Scale
 from lab.inputs.triggers import parsing
@@ -21,6 +22,7 @@ from lab.inputs.triggers.kafka import Kafka
 from lab.inputs.triggers.parsing import Trigger
 from lab.inputs.triggers.resource import Resource
 from lab.yamlfile import Fields
+from lab.yamltext import TEMPLATE
 
 _SPEC = (
     *("scaleTargetRef", "triggers", "fallback", "advanced"),
@@ -28,12 +30,22 @@ _SPEC = (
     *("idleReplicaCount", "minReplicaCount", "maxReplicaCount"),
 )
 _ADVANCED = ("restoreToOriginalReplicaCount", "horizontalPodAutoscalerConfig", "scalingModifiers")
+_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
+_METADATA = (
+    *("name", "namespace", "labels", "annotations", "generateName", "creationTimestamp", "deletionTimestamp", "generation"),
+    *("deletionGracePeriodSeconds", "finalizers", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid"),
+)
 _TARGET = ("name", "kind", "apiVersion", "envSourceContainerName")
-_MISTAKEN = {"minReplicas": "minReplicaCount", "maxReplicas": "maxReplicaCount"}
+_HPA = "horizontalPodAutoscalerConfig"
+_MISTAKEN = {"minReplicas": "minReplicaCount", "maxReplicas": "maxReplicaCount", "behavior": f"advanced.{_HPA}.behavior"}
+_MISTAKEN |= {name: f"advanced.{name}" for name in (_HPA, "scalingModifiers", "restoreToOriginalReplicaCount")}
+_KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job", "CronJob", "Service", "Pod", "Rollout")
 _FALLBACKS = ("static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower")
 _ANNOTATIONS = "autoscaling.keda.sh/"
 _SWITCHES = ("paused", "paused-scale-in", "paused-scale-out", "force-activation")
+_PAUSES = (f"{_ANNOTATIONS}paused-replicas", f"{_ANNOTATIONS}paused")
 _NEVER_ZERO = "from 1, where every trigger is cpu or memory: they can't scale from 0"
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _LONGEST_NAME = 63
 _MOST = 100_000
 
@@ -83,6 +95,13 @@ class ScaledObject:
         return self.min_replicas
 
     @property
+    def pause(self) -> tuple[str, str] | None:
+        """The field of the annotation that pauses it, and its value; None where none does."""
+        given = (self.content["metadata"].get("annotations") or {}) if self.switches.paused else {}
+        field = next((name for name in _PAUSES if name in given), None)
+        return None if field is None else (f"metadata.annotations.{field}", given[field])
+
+    @property
     def lag_threshold(self) -> int | None:
         """The lag the HPA wants per replica, messages, of the first trigger that scales on it; None where none does."""
         for trigger in self.triggers:
@@ -115,51 +134,66 @@ class ScaledObject:
 
 
 def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
-    """The ScaledObject in ``content``, whose source ``where`` names. Raises :class:`InputError` for a field it can't use. As
-    ``kubectl get -o yaml`` prints it: a List of one is that one, and an empty block counts as absent."""
-    given = Fields(_one(content, where), where)
+    """The ScaledObject in ``content``, whose source ``where`` names; an empty block is none. Raises :class:`InputError`
+    for all fields that it can't use."""
+    with together():
+        return _parse(Fields(content, where), where)
+
+
+def _parse(given: Fields, where: object) -> ScaledObject:
+    given.known(*_TOP)
     given.choice("apiVersion", "keda.sh/v1alpha1")
     given.choice("kind", "ScaledObject")
     spec = given.under("spec")
-    for wrong, right in _MISTAKEN.items():
-        if wrong in spec.content:
-            raise spec.error(wrong, f"{right}: KEDA ignores {wrong}")
-    spec.known(*_SPEC)
-    least, most = spec.whole("minReplicaCount", 0, _MOST, 0), spec.whole("maxReplicaCount", 1, _MOST, 100)
-    if least > most:
-        raise spec.error("minReplicaCount", f"at most maxReplicaCount, {most}")
+    spec.known(*_SPEC, mistaken=_MISTAKEN)
+    least, most = spec.whole("minReplicaCount", 0, _MOST, 0, "pods"), spec.whole("maxReplicaCount", 1, _MOST, 100, "pods")
+    if least > most and spec.sound("minReplicaCount", "maxReplicaCount"):
+        spec.refuse("minReplicaCount", f"at most maxReplicaCount, {most}")
     metadata = given.under("metadata")
-    name = str(metadata.content.get("name", ""))
-    parsed = parsing.parse(spec.content.get("triggers"), where)
-    if not least and all(isinstance(trigger, Resource) for trigger in parsed):
-        raise InputError(where, "spec.minReplicaCount", least, _NEVER_ZERO)
+    metadata.known(*_METADATA)
+    name = _name(metadata, "the name of the ScaledObject")
+    parsed: tuple[Trigger, ...] = ()
+    with step():
+        parsed = parsing.parse(spec.content.get("triggers"), where)
+    if parsed and not least and all(isinstance(trigger, Resource) for trigger in parsed):
+        report(InputError(where, "spec.minReplicaCount", least, _NEVER_ZERO))
     return ScaledObject(
         name=name,
-        target=spec.under("scaleTargetRef", *_TARGET).text("name", "the name of what is scaled"),
+        target=_target(spec),
         hpa=_advanced(spec, name),
         min_replicas=least,
         max_replicas=most,
         idle_replicas=_idle(spec),
-        polling_s=spec.whole("pollingInterval", 1, 86_400, 30),
-        cooldown_s=spec.whole("cooldownPeriod", 0, 86_400, 300),
-        initial_cooldown_s=spec.whole("initialCooldownPeriod", 0, 86_400, 0),
+        polling_s=spec.whole("pollingInterval", 1, 86_400, 30, "s"),
+        cooldown_s=spec.whole("cooldownPeriod", 0, 86_400, 300, "s"),
+        initial_cooldown_s=spec.whole("initialCooldownPeriod", 0, 86_400, 0, "s"),
         fallback=_fallback(spec, parsed),
         switches=_switches(metadata),
         triggers=parsed,
-        where=str(where),
+        where=where if isinstance(where, str) else str(where),
         content=copy.deepcopy(dict(given.content)),
     )
 
 
-def _one(content: Mapping[str, Any], where: object) -> Mapping[str, Any]:
-    """``content``, or the one item of the List that it is: kubectl prints one where no name is asked for."""
-    if (content.get("apiVersion"), content.get("kind")) != ("v1", "List"):
-        return content
-    items = content.get("items")
-    if not isinstance(items, list) or len(items) != 1 or not isinstance(items[0], dict):
-        value = f"{len(items)} items" if isinstance(items, list) else items
-        raise InputError(where, "items", value, "one ScaledObject: ask kubectl for it by name")
-    return items[0]
+def _name(given: Fields, what: str) -> str:
+    """The name in ``given``, which says ``what`` it is of."""
+    name = given.text("name", what)
+    if name and not _NAME.fullmatch(name):
+        left = TEMPLATE.search(name)
+        words = f"; {left[0]} is left of a template: render it first" if left else ""
+        given.refuse("name", f"{what} in small letters, digits, - and .{words}")
+    return name
+
+
+def _target(spec: Fields) -> str:
+    """The name of what is scaled."""
+    target = spec.under("scaleTargetRef")
+    target.known(*_TARGET, mistaken={"deploymentName": "name"})
+    kind = target.content.get("kind", _KINDS[0])
+    known = {one.lower(): one for one in _KINDS}
+    if not isinstance(kind, str) or known.get(kind.lower(), kind) != kind:
+        target.refuse("kind", "a kind as the API server writes it", closest(kind, _KINDS))
+    return _name(target, "the name of what is scaled")
 
 
 def _idle(spec: Fields) -> int | None:
@@ -168,9 +202,9 @@ def _idle(spec: Fields) -> int | None:
     if count is None:
         return None
     if "minReplicaCount" not in spec.content:
-        raise spec.error("idleReplicaCount", "none without a minReplicaCount above it")
+        spec.refuse("idleReplicaCount", "none without a minReplicaCount above it")
     if count != 0 or isinstance(count, bool):
-        raise spec.error("idleReplicaCount", "0: the HPA raises any other to minReplicaCount again")
+        spec.refuse("idleReplicaCount", "0: the HPA raises any other to minReplicaCount again")
     return 0
 
 
@@ -182,9 +216,9 @@ def _fallback(spec: Fields, parsed: tuple[Trigger, ...]) -> Fallback | None:
     chosen = fallback.content.get("behavior", "static")
     if chosen not in _FALLBACKS:
         others = "; scalingModifiers are not modelled" if chosen == "scalingModifiers" else ""
-        raise fallback.error("behavior", f"one of {', '.join(_FALLBACKS)}{others}")
-    if all(isinstance(trigger, Resource) for trigger in parsed):
-        raise spec.error("fallback", "none, where every trigger is cpu or memory: KEDA refuses it")
+        fallback.refuse("behavior", f"one of {', '.join(_FALLBACKS)}{others}")
+    if parsed and all(isinstance(trigger, Resource) for trigger in parsed):
+        spec.refuse("fallback", "none, where every trigger is cpu or memory: KEDA refuses it")
     return Fallback(fallback.whole("failureThreshold", 0, _MOST), fallback.whole("replicas", 0, _MOST), chosen)
 
 
@@ -192,14 +226,14 @@ def _advanced(spec: Fields, name: str) -> str:
     """Check the advanced block; the name of the HPA that KEDA makes. Source: ``getHPAName`` and ``verifyName``."""
     advanced = spec.under("advanced", optional=True)
     if any(advanced.under("scalingModifiers", optional=True).content.values()):  # KEDA's own updates write an empty block
-        raise advanced.error("scalingModifiers", "nothing: a formula over triggers is not modelled")
-    advanced.known(*_ADVANCED)
+        advanced.refuse("scalingModifiers", "nothing: a formula over triggers is not modelled")
+    advanced.known(*_ADVANCED, mistaken={"behavior": f"{_HPA}.behavior"})
     advanced.flag("restoreToOriginalReplicaCount")
     settings = advanced.under("horizontalPodAutoscalerConfig", "name", "behavior", optional=True)
-    hpa_spec.behavior_of(settings)
+    hpa_spec.behavior_of(settings, empty=True)
     made = str(settings.content.get("name") or f"keda-hpa-{name}")
     if len(made) > _LONGEST_NAME:
-        raise settings.error("name", f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
+        settings.refuse("name", f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
     return made
 
 
@@ -212,10 +246,11 @@ def _switches(metadata: Fields) -> Switches:
     given.known(*_SWITCHES, "paused-replicas")
     for field in _SWITCHES:
         if own.get(field, "false") not in ("true", "false"):
-            raise given.error(field, '"true" or "false"')
+            given.refuse(field, '"true" or "false"')
     count = own.get("paused-replicas")
-    if count is not None and not (count.isdecimal() and int(count) <= _MOST):
-        raise given.error("paused-replicas", f"a whole number from 0 to {_MOST}, as a string")
+    if count is not None and not (len(count) < 7 and count.isdecimal() and int(count) <= _MOST):
+        given.refuse("paused-replicas", f"a whole number from 0 to {_MOST}, as a string")
+        count = None
     on = {field: own.get(field) == "true" for field in _SWITCHES}
     return Switches(
         paused=on["paused"] or count is not None,
@@ -231,5 +266,5 @@ def _strings(metadata: Fields, field: str) -> Mapping[str, str]:
     words = metadata.value(field, dict) if field in metadata.content else {}
     for key, value in words.items():
         if not isinstance(key, str) or not isinstance(value, str):
-            raise InputError(metadata.where, f"metadata.{field}.{key}", value, "a string: quote it")
-    return words
+            report(InputError(metadata.where, f"metadata.{field}.{key}", value, "a string: quote it"))
+    return {key: value for key, value in words.items() if isinstance(key, str) and isinstance(value, str)}

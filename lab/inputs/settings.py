@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from lab.errors import InputError
+from lab.errors import InputError, report
 from lab.flags import SWITCH, Flags, Kind
 from lab.kafka.login import kafka_flags
 
@@ -61,13 +61,15 @@ class Setting:
         return type(self.default)(text)
 
     def read(self, value: object, where: object) -> Any:
-        """``value``, which a person wrote in YAML, as plain data. Raises :class:`InputError` when it is not allowed."""
+        """``value``, which a person wrote in YAML, as plain data. Reports an :class:`InputError` when it is not allowed."""
         if self.kind is SWITCH and isinstance(value, bool):  # to YAML an unquoted on is true
             value = ("off", "on")[value]
         try:
             return self.convert(str(value))
         except ValueError:
-            raise InputError(where, self.name, value, self.kind.allowed) from None
+            unit = f" {self.unit}" if self.unit else ""
+            report(InputError(where, self.name, value, f"{self.kind.allowed}{unit}"))
+            return self.default
 
     def json_schema(self) -> dict[str, object]:
         """The JSON Schema of its value in YAML."""
@@ -116,7 +118,7 @@ def program(owner: Any, name: str, text: str | None, metrics_port: int, *, kafka
 
 
 def read(owner: Any, content: Mapping[str, Any], where: object) -> dict[str, Any]:
-    """The settings in ``content`` as plain data. Raises :class:`InputError` for the first that is not allowed."""
+    """The settings in ``content`` as plain data. Reports an :class:`InputError` for each that is not allowed."""
     known = {one.name: one for one in declared(owner)}
     return {name: known[name].read(value, where) for name, value in content.items()}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from lab import yamlfile
-from lab.errors import InputError
+from lab.errors import InputError, together
 from lab.flags import choice, whole
 from lab.inputs import consumer, producer, settings, topics
 from lab.inputs.scale import Scale
@@ -36,15 +36,18 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
     @classmethod
     def of(cls, content: Mapping[str, Any], where: object) -> Self:
         """The workload with these settings, the others by default. Raises :class:`InputError` like :meth:`check`."""
-        yamlfile.Fields(content, where).known(*(one.name for one in settings.declared(cls)))
-        made = cls(**settings.read(cls, content, where))
-        made.check_together(where)
+        names = [one.name for one in settings.declared(cls)]
+        with together():
+            yamlfile.Fields(content, where).known(*names)
+            made = cls(**settings.read(cls, {name: content[name] for name in names if name in content}, where))
+            made.check_together(where)
         return made
 
     def check(self, where: object = "workload") -> None:
-        """Raise :class:`InputError` for the first setting that its program, or its pod, would refuse."""
-        settings.read(self, {one.name: getattr(self, one.name) for one in settings.declared(self)}, where)
-        self.check_together(where)
+        """Raise :class:`InputError` for settings that their program, or its pod, would refuse."""
+        with together():
+            settings.read(self, {one.name: getattr(self, one.name) for one in settings.declared(self)}, where)
+            self.check_together(where)
 
     def check_together(self, where: object) -> None:
         """Raise :class:`InputError` for settings that are each allowed, but not together."""
@@ -83,13 +86,16 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
 
 
 def load(file: Path) -> tuple[Workload, int]:
-    """The workload in ``file`` (kind Workload, flat) and its ``partitions``. Raises :class:`InputError` naming a bad field."""
-    given = yamlfile.Fields(yamlfile.read(file), file)
-    given.choice("kind", "Workload")
-    partitions = given.whole("partitions", 1, MOST_PARTITIONS, PARTITIONS)
-    own = {name: value for name, value in given.content.items() if name not in ("kind", "partitions")}
-    workload = Workload.of(own, file)
-    topics.check(workload.topics, partitions, file)
+    """The workload in ``file`` (kind Workload, flat) and its ``partitions``. Raises :class:`InputError` for every bad field."""
+    with together():
+        read = yamlfile.document(file)
+        given = yamlfile.Fields(read.content, read.where)
+        given.choice("kind", "Workload")
+        given.known("kind", "partitions", *(one.name for one in settings.declared(Workload)))
+        partitions = given.whole("partitions", 1, MOST_PARTITIONS, PARTITIONS)
+        own = {name: value for name, value in given.content.items() if name not in ("kind", "partitions")}
+        workload = Workload.of(own, read.where)
+        topics.check(workload.topics, partitions, read.where)
     return workload, partitions
 
 

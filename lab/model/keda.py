@@ -220,6 +220,9 @@ def _behavior(scaled: ScaledObject) -> dict[str, Any] | None:
     """The behavior block, in which a pause disables its direction. KEDA passes an empty block on, and the API sets defaults."""
     settings = (scaled.content["spec"].get("advanced") or {}).get("horizontalPodAutoscalerConfig") or {}
     behavior: dict[str, Any] | None = copy.deepcopy(settings.get("behavior"))
+    for rules in filter(None, (behavior or {}).values()):
+        if rules.get("policies") == []:  # an empty list is not written into the HPA
+            del rules["policies"]
     for paused, direction in ((scaled.switches.scale_in_paused, "scaleDown"), (scaled.switches.scale_out_paused, "scaleUp")):
         if paused:
             behavior = behavior or {}

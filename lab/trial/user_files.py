@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import paths
-from lab.inputs import anchor, fidelity, inputs, workload
-from lab.inputs import policy as policies
+from lab.inputs import anchor, fidelity, inputs, scaledobject_file, workload
 from lab.inputs import profile as profiles
 from lab.inputs import scale as scales
 from lab.inputs.inputs import Inputs
@@ -61,7 +60,7 @@ class UserFiles:
         quick = scales.load(scales.QUICK)
         if self.scaledobject is None:
             return quick
-        policy, (chosen, _) = policies.load(self.scaledobject), self._workload()
+        policy, (chosen, _) = scaledobject_file.load(self.scaledobject).scaled, self._workload()
         traffic = profiles.load(self.profile or paths.PROFILES / f"{PROFILE}.yaml")
         slower = (one for one in scales.declared() if one.time <= quick.time and one.rate == quick.rate)
         return next(

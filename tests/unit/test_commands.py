@@ -1,7 +1,9 @@
 """The commands of ``elastic-lab`` on files as users have them: what they print and write, and one line for what is wrong."""
 
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -252,10 +254,10 @@ def test_what_a_judged_record_lacks_is_no_data(lab, refused, tmp_path):
             "command line: --chart: 'x.pdf' is not allowed; allowed: FILE.png, FILE.svg, FILE.html in a",
         ),
         ([*THEIRS, "--profile=evening"], "command line: --profile: 'evening' is not allowed; allowed: a YAML file, or one of"),
-        ([*THEIRS, "--workload=no.yaml"], "no.yaml: (file): 'No such file or directory' is not allowed"),
+        ([*THEIRS, "--workload=no.yaml"], "no.yaml: No such file or directory; allowed: a readable"),
         ([*THEIRS, "--calibrate=nowhere"], "nowhere: (folder): 'no trial.json' is not allowed; allowed: a record"),
-        ([OBJECT, TRAFFIC], "command line: --pod-rate: None is not allowed; allowed: messages/s a pod processes, or"),
-        ([OBJECT, WORK, TRAFFIC], "command line: --start-s: None is not allowed; allowed: 0 to 3600 s from a decision until"),
+        ([OBJECT, TRAFFIC], "command line: --pod-rate: missing; allowed: messages/s a pod processes, or"),
+        ([OBJECT, WORK, TRAFFIC], "command line: --start-s: missing; allowed: 0 to 3600 s from a decision until"),
         (["tune", *THEIRS, "--scale=medium"], "--scale: 'medium' is not allowed; allowed: real: what is recommended is"),
         (["plane", *THEIRS, "--scale=medium"], "--scale: 'medium' is not allowed; allowed: real: every figure is at real time"),
         (["plane", *THEIRS, "--windows=300,60"], "--windows: '300,60' is not allowed; allowed: at most 12 whole numbers that"),
@@ -274,12 +276,10 @@ def test_a_trigger_that_is_not_simulated_is_named(refused, command, tmp_path):
     triggers = [LAG, {"type": "cron", "metadata": metadata}, {"type": "external", "metadata": {"scalerAddress": "queue:6000"}}]
     theirs = triggered(tmp_path, *triggers[:2])
     line = refused(command, f"--scaledobject={theirs}", *THEIRS[1:])
-    assert line.startswith(
-        f"elastic-lab: {PEAK}: begins_at: None is not allowed; allowed: the time of day at which the profile"
-    )
+    assert line.startswith(f"elastic-lab: {PEAK}: begins_at: missing; allowed: the time of day at which the profile")
     line = refused(command, f"--scaledobject={triggered(tmp_path, *triggers)}", "--profile=spike-announced", WORK, START)
     assert line.startswith(
-        f"elastic-lab: {theirs}: spec.triggers: ['kafka', 'cron', 'external'] is not allowed; allowed: at most"
+        f"elastic-lab: {theirs}:31: spec.triggers: ['kafka', 'cron', 'external'] is not allowed; allowed: at most"
     )
 
 
@@ -293,7 +293,7 @@ def test_a_cpu_trigger_needs_a_workload(lab, refused, tmp_path):
     )
     assert "pod-minutes" in lab("simulate", *given, WORK)
     line = refused("plane", f"--scaledobject={triggered(tmp_path, CPU)}", *THEIRS[1:])
-    assert line.startswith(f"elastic-lab: {theirs}: spec.triggers: ['cpu'] is not allowed; allowed: one trigger with a lag")
+    assert line.startswith(f"elastic-lab: {theirs}:31: spec.triggers: ['cpu'] is not allowed; allowed: one trigger with a lag")
 
 
 def test_every_command_explains_itself(capsys):
@@ -410,3 +410,29 @@ def test_a_project_says_once_what_is_its_own(lab, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert json.loads(lab("simulate", "--json")) == json.loads(lab("simulate", *THEIRS, "--json"))
     assert json.loads(lab("simulate", "--start-s=9", "--json"))["consumers"]["start_s"] == 9
+
+
+def test_every_error_of_both_files_is_a_line(capsys, tmp_path):
+    """Of the ScaledObject and of the profile, in one run."""
+    theirs, traffic = tmp_path / "theirs.yaml", tmp_path / "traffic.yaml"
+    theirs.write_text(Path(ORDERS).read_text().replace("maxReplicaCount", "maxReplicas").replace("consumerGroup", "group"))
+    traffic.write_text("kind: steady\nrate: 1e2\nduration: 30:00\n")
+    assert main(["simulate", f"--scaledobject={theirs}", f"--profile={traffic}", "--pod-rate=1", START]) == 2
+    lines = [line.removeprefix(f"elastic-lab: {tmp_path}/") for line in capsys.readouterr().err.splitlines()]
+    shown = [line.partition(" is not")[0] for line in lines]
+    assert [re.sub(r":\d+: ", " ", one) for one in shown] == [
+        "theirs.yaml spec.maxReplicas: 12",
+        "theirs.yaml spec.triggers[0].metadata.group: 'orders-enricher'",
+        "traffic.yaml rate: '1e2'",
+        "traffic.yaml duration: '30:00'",
+    ]
+
+
+def test_a_file_on_standard_input_is_simulated(lab, monkeypatch):
+    """With what deserves a line; the one of several that is named."""
+    given = yaml.safe_load(Path(ORDERS).read_text())
+    other = given | {"metadata": given["metadata"] | {"name": "other"}}
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(yaml.safe_dump_all([given, other]).encode())))
+    content = json.loads(lab("simulate", "--scaledobject=-", "--name=other", *THEIRS[1:], "--json"))
+    assert content["scaledobject"] == "other"
+    assert "ScaledObject orders-enricher beside it scales the same" in content["remarks"][0]

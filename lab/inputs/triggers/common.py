@@ -70,19 +70,21 @@ def read(trigger: Mapping[str, Any], where: object, place: str, *, resource: boo
     given.known(*_FIELDS)
     cached = given.flag("useCachedMetrics")
     if cached and not cacheable:
-        raise given.error("useCachedMetrics", f"false: KEDA has none for {trigger['type']}")
+        given.refuse("useCachedMetrics", f"false: KEDA has none for {trigger['type']}")
     name = trigger.get("name", "")
     if not isinstance(name, str):
-        raise given.error("name", "a string")
+        given.refuse("name", "a string")
+        name = ""
     allowed = ("Utilization", "AverageValue") if resource else ("AverageValue", "Value")
     metric_type = trigger.get("metricType") or ("" if resource else "AverageValue")
     if metric_type not in allowed:
-        raise given.error("metricType", " or ".join(allowed))
+        given.refuse("metricType", " or ".join(allowed))
+        metric_type = allowed[0]
     authenticated = trigger.get("authenticationRef") is not None
     if authenticated:
         reference = given.under("authenticationRef", "name", "kind")
         if not reference.content.get("name"):
-            raise given.error("authenticationRef", "a mapping with a name")
+            given.refuse("authenticationRef", "a mapping with a name")
         reference.choice("kind", *_SECRETS, default=_SECRETS[0])
     return Common(name, cached, metric_type, authenticated)
 

@@ -220,15 +220,16 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Cron:
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        raise metadata.error("timezone", "a time zone such as Europe/Berlin") from None
+        metadata.refuse("timezone", "a time zone such as Europe/Berlin")
     for field in ("start", "end"):
         try:
             parse_schedule(metadata.text(field, _FIVE))
         except ValueError as error:
-            raise metadata.error(field, f"{_FIVE}; {error}") from None
-    if metadata.content["start"] == metadata.content["end"]:
-        raise metadata.error("end", f"another time than start, {metadata.content['start']}")
-    return Cron(shared, zone, metadata.content["start"], metadata.content["end"], metadata.whole("desiredReplicas", 1))
+            metadata.refuse(field, f"{_FIVE}; {error}")
+    start, end = (metadata.content.get(field, "") for field in ("start", "end"))
+    if start == end:
+        metadata.refuse("end", f"another time than start, {start}")
+    return Cron(shared, zone, start, end, metadata.whole("desiredReplicas", 1))
 
 
 def read(trigger: Cron, now: datetime) -> Reading:

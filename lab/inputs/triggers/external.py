@@ -95,7 +95,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
     metadata.check((*FIELDS, *metadata.content), REFUSALS)
     address = metadata.text("scalerAddress", "HOST:PORT of a gRPC service")
     if _SCHEME.match(address) and not address.startswith(_GRPC_SCHEMES):
-        raise metadata.error("scalerAddress", "HOST:PORT of a gRPC service, without http://")
+        metadata.refuse("scalerAddress", "HOST:PORT of a gRPC service, without http://")
     for field in common.GRPC_LOGIN:
         metadata.flag(field)
     sent = dict(metadata.content)

@@ -46,6 +46,7 @@ _PART = {  # the one reads numbers, the other JSON, which has no leading zeros
     APACHE: re.compile(r"\s*(0|[1-9]\d{0,8})\s*(?:-\s*(0|[1-9]\d{0,8})\s*)?"),
 }
 _MOST_PARTITIONS = 1_000_000
+_MOST_LAG = 10**15  # a quantity counts thousandths in 64 bits
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,11 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Kafka:
     named = {field: metadata.named(field) for field in NAMED}
     for field in ("bootstrapServers", "consumerGroup"):
         if not named[field].given:
-            raise metadata.error(field, f"an address or name, here or by {field}FromEnv")
+            metadata.refuse(field, f"an address or name, here or by {field}FromEnv")
     flags = {field: metadata.flag(field) for field in _FLAGS}
     for one, other in _REFUSED_PAIRS[: 2 if kind == KAFKA else 1]:
         if flags[one] and flags[other]:
-            raise metadata.error(one, f'"false" where {other} is "true": KEDA refuses the pair')
+            metadata.refuse(one, f'"false" where {other} is "true": KEDA refuses the pair')
     _topic(metadata, kind, named["topic"], flags)
     _connection(metadata, kind, shared)
     return Kafka(
@@ -113,8 +114,8 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Kafka:
         servers=named["bootstrapServers"],
         group=named["consumerGroup"],
         topic=named["topic"],
-        lag_threshold=metadata.whole("lagThreshold", 1, default=10),
-        activation=metadata.whole("activationLagThreshold", 0, default=0),
+        lag_threshold=metadata.whole("lagThreshold", 1, _MOST_LAG, 10, "messages"),
+        activation=metadata.whole("activationLagThreshold", 0, _MOST_LAG, 0, "messages"),
         offset_reset=metadata.choice("offsetResetPolicy", "latest", "earliest", default="latest"),
         allow_idle=flags["allowIdleConsumers"],
         exclude_persistent=flags["excludePersistentLag"],
@@ -131,12 +132,12 @@ def _topic(metadata: Metadata, kind: str, topic: Named, flags: Mapping[str, bool
     if not metadata.flag("fullMetadata", default=True):
         needed.append('fullMetadata "false"')
     if kind == APACHE and "," in topic.literal:
-        raise metadata.error("topic", "one topic: what several add up to is neither run nor simulated")
+        metadata.refuse("topic", "one topic: what several add up to is neither run nor simulated")
     if kind == APACHE and not topic.given:
         allowed = "a topic, here or by topicFromEnv: without one apache-kafka counts every topic of the cluster"
-        raise metadata.error("topic", allowed)
+        metadata.refuse("topic", allowed)
     if needed and not topic.given:
-        raise metadata.error("topic", f"a topic, which {needed[0]} needs, here or by topicFromEnv")
+        metadata.refuse("topic", f"a topic, which {needed[0]} needs, here or by topicFromEnv")
 
 
 def _connection(metadata: Metadata, kind: str, shared: Common) -> None:
@@ -148,14 +149,14 @@ def _connection(metadata: Metadata, kind: str, shared: Common) -> None:
     if sasl == _MSK_IAM or (sasl == "oauthbearer" and provider == _MSK_IAM):
         metadata.text("awsRegion", "the AWS region of the MSK cluster, which aws_msk_iam needs")
         if not encrypted and not shared.authenticated:
-            raise metadata.error("tls", "enable, which aws_msk_iam needs")
+            metadata.refuse("tls", "enable, which aws_msk_iam needs")
         if not shared.authenticated and metadata.content.get("identityOwner") != "operator":
             allowed = "none without an authenticationRef that has the identity, or identityOwner operator"
-            raise metadata.error("sasl" if sasl == _MSK_IAM else "saslTokenProvider", allowed)
+            metadata.refuse("sasl" if sasl == _MSK_IAM else "saslTokenProvider", allowed)
     elif sasl != "none" and not shared.authenticated:
-        raise metadata.error("sasl", "none without an authenticationRef that has the user")
+        metadata.refuse("sasl", "none without an authenticationRef that has the user")
     if metadata.content.get("version") and not _VERSION.fullmatch(metadata.content["version"]):
-        raise metadata.error("version", "a version of Kafka such as 1.0.0")
+        metadata.refuse("version", "a version of Kafka such as 1.0.0")
 
 
 def _partitions(metadata: Metadata, kind: str) -> frozenset[int] | None:
@@ -169,6 +170,10 @@ def _partitions(metadata: Metadata, kind: str) -> frozenset[int] | None:
         least = int(found[1]) if found else 1
         most = int(found[2] or found[1]) if found else 0
         if not least <= most or most - least >= _MOST_PARTITIONS:
-            raise metadata.error("partitionLimitation", "partitions and ranges of them, such as 1,2,10-12; nothing for all")
+            metadata.refuse("partitionLimitation", "partitions and ranges of them, such as 1,2,10-12; nothing for all")
+            return None
         chosen.update(range(least, most + 1))
+        if len(chosen) > _MOST_PARTITIONS:
+            metadata.refuse("partitionLimitation", f"at most {_MOST_PARTITIONS:,} partitions")
+            return None
     return frozenset(chosen)

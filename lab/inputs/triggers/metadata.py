@@ -5,18 +5,32 @@ A field that is blank counts as absent, as in KEDA (``configParamValue`` in ``pk
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
-from lab.errors import InputError
+from lab.errors import InputError, report
 from lab.inputs.triggers import common
 from lab.yamlfile import Fields
 
 MOST = 2**63 - 1
-_WHOLE = re.compile(r"-?(0|[1-9]\d*)")
+_WHOLE = re.compile(r"-?(0|[1-9]\d{0,30})")
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_SECRET = re.compile(r"(?i)passw|secret|credential")  # in the name of a field that no trigger has
+# What is meant in metadata by what people write, and where fields of another place belong.
+MEANT = {
+    **dict.fromkeys(("brokerList", "brokers", "bootstrapServer"), "bootstrapServers"),
+    **dict.fromkeys(("group", "groupId", "group.id"), "consumerGroup"),
+    **dict.fromkeys(("consumerOffset", "offsetReset", "autoOffsetReset"), "offsetResetPolicy"),
+    "startThreshold": "activationLagThreshold",
+    "topics": "topic, and a trigger for each",
+}
+ELSEWHERE = {
+    **{name: f"spec.{name}" for name in ("minReplicaCount", "maxReplicaCount", "pollingInterval", "cooldownPeriod")},
+    **{name: f"{name} beside metadata" for name in ("metricType", "useCachedMetrics", "authenticationRef")},
+}
 
 
 @dataclass(frozen=True)
@@ -36,34 +50,45 @@ class Named:
         return self.literal or environment.get(self.variable, "").strip()
 
 
+@dataclass(frozen=True)
 class Metadata(Fields):
-    """The strings of one trigger."""
+    """The strings of one trigger; ``written`` is what stands in the file."""
+
+    written: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
     def read(cls, trigger: Mapping[str, object], where: object, place: str) -> Metadata:
-        """The metadata of ``trigger``, which lies at ``place``; every value must be a string."""
-        content = trigger.get("metadata")
-        if not isinstance(content, dict):
-            raise InputError(where, f"{place}metadata", content, "a mapping of strings")
-        given = cls(content, where, f"{place}metadata.")
-        for field, value in content.items():
-            if not isinstance(field, str):
-                raise given.error(field, "a field whose name is a string: quote it")
-            if not isinstance(value, str):
-                raise given.error(field, "a string: quote it")
-        return replace(given, content={field: value.strip() for field, value in content.items()})
+        """The metadata of ``trigger``, which lies at ``place``. :meth:`check` refuses a value that is no string."""
+        written = trigger.get("metadata")
+        if not isinstance(written, dict):
+            report(InputError(where, f"{place}metadata", written, "a mapping of strings"))
+            written = {}
+        return cls({name: _words(value) for name, value in written.items()}, where, f"{place}metadata.", written)
 
     def check(self, allowed: Iterable[str], mistaken: Mapping[str, str] | None = None) -> None:
-        """Refuse the first field that is not ``allowed``; ``mistaken`` says what to write instead of a common error."""
-        for field in self.content:
-            if mistaken and field in mistaken:
-                value = common.MASK if mistaken[field] == common.FROM_REFERENCE else self.content[field]
-                raise InputError(self.where, f"{self.place}{field}", value, mistaken[field])
-        self.known(*allowed)
+        """Refuse each field that is not ``allowed``, and each value that is no string.
 
-    def error(self, field: str, allowed: str) -> InputError:
+        ``mistaken`` says what to write instead of a common error.
+        """
+        fields, wrong = tuple(allowed), mistaken or {}
+        for name in (name for name in self.content if name in wrong):
+            value = common.MASK if wrong[name] == common.FROM_REFERENCE else self.written[name]
+            report(InputError(self.where, f"{self.place}{name}", value, wrong[name]))
+        meant = {name: other for name, other in MEANT.items() if other.split(",")[0] in fields}
+        self.known(*fields, mistaken=meant | ELSEWHERE)
+        for name, value in self.written.items():
+            if isinstance(value, list | dict):
+                self.refuse(name, "one string; commas separate several")
+            elif not isinstance(value, str):
+                self.refuse(name, "a string: quote it", "" if value is None else json.dumps(_words(value)))
+
+    def error(self, field: str, allowed: str, meant: str = "") -> InputError:
         """The error that says that what ``field`` holds is not ``allowed``; no secret is in it."""
-        return InputError(self.where, f"{self.place}{field}", common.printable(field, self.content.get(field)), allowed)
+        written = self.written.get(field)
+        value = common.printable(field, self.content.get(field) if isinstance(written, str) else written)
+        if _SECRET.search(str(field)) and value is not None:
+            value = common.MASK
+        return InputError(self.where, f"{self.place}{field}", value, allowed, "" if value == common.MASK else meant)
 
     def named(self, field: str) -> Named:
         """The value of ``field`` or of the variable that ``<field>FromEnv`` names."""
@@ -73,25 +98,38 @@ class Metadata(Fields):
         """Whether ``field`` says "true"."""
         value = self.content.get(field, "")
         if value not in ("", "true", "false"):
-            raise self.error(field, '"true" or "false"')
+            self.refuse(field, '"true" or "false"')
+            return default
         return value == "true" if value else default
 
     def choice(self, field: str, *choices: str, default: str | None = None) -> str:
         """The one of ``choices`` that ``field`` names."""
         return super().choice(field, *choices) if self.content.get(field) or default is None else default
 
-    def whole(self, field: str, least: int, most: int = MOST, default: int | None = None) -> int:
-        """The whole number in ``field``, from ``least`` to ``most``."""
+    def whole(self, field: str, least: int, most: int = MOST, default: int | None = None, unit: str = "") -> int:
+        """The whole number in ``field``, from ``least`` to ``most``, in ``unit``."""
         text = self.content.get(field, "") or ("" if default is None else str(default))
         if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
-            raise self.error(field, f"a whole number from {least}{f' to {most}' if most != MOST else ''}, as a string")
+            bounds = f"{least}{f' to {most}' if most != MOST else ''}{unit and f' {unit}'}"
+            self.refuse(field, f"a whole number from {bounds}, as a string")
+            return least if default is None else default
         return int(text)
 
-    def number(self, field: str, least: float = -math.inf, most: float = math.inf, default: float | None = None) -> float:
-        """The finite number in ``field``, from ``least`` to ``most``."""
+    def number(
+        self, field: str, least: float = -math.inf, most: float = math.inf, default: float | None = None, unit: str = ""
+    ) -> float:
+        """The finite number in ``field``, from ``least`` to ``most``, in ``unit``."""
         text = self.content.get(field, "") or ("" if default is None else f"{default:g}")
         value = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(value) or not least <= value <= most:
             bounds = f"{f' from {least:g}' if least > -math.inf else ''}{f' to {most:g}' if most < math.inf else ''}"
-            raise self.error(field, f"a number{bounds}, as a string")
+            self.refuse(field, f"a number{bounds}{unit and f' {unit}'}, as a string")
+            return max(least, 0.0) if default is None else default
         return value
+
+
+def _words(value: object) -> str:
+    """``value`` as the string that it should have been."""
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return value.strip() if isinstance(value, str) else "" if value is None else json.dumps(value, default=str)

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lab.errors import InputError
+from lab.errors import InputError, closest, report, step, together
 from lab.inputs.topics import MOST, variables
 from lab.inputs.triggers import cron, external, kafka, prometheus, resource
 from lab.inputs.triggers.metadata import Named
@@ -31,20 +31,31 @@ _OTHERS = {"external-push": "external: the lab's scaler answers when it is asked
 
 def parse(triggers: object, where: object) -> tuple[Trigger, ...]:
     """The triggers of a ScaledObject, in their order, which is their index in the metrics' names. Raises :class:`InputError`
-    naming the first field that can't be used."""
+    naming each field that can't be used."""
     if not isinstance(triggers, list) or not triggers or not all(isinstance(trigger, dict) for trigger in triggers):
         raise InputError(where, "spec.triggers", triggers, "a list of at least one trigger")
     parsed: list[Trigger] = []
-    for index, trigger in enumerate(triggers):
-        place = f"spec.triggers[{index}]."
-        kind = trigger.get("type")
-        if not isinstance(kind, str) or kind not in TYPES:
-            raise InputError(where, f"{place}type", kind, _OTHERS.get(str(kind), ", ".join(TYPES)))
-        read = TYPES[kind](trigger, where, place)
-        if read.common.name and read.common.name in {earlier.common.name for earlier in parsed}:
-            raise InputError(where, f"{place}name", read.common.name, "a name no other trigger has")
-        parsed.append(read)
+    with together():
+        for index, trigger in enumerate(triggers):
+            with step():
+                read = _one(trigger, where, f"spec.triggers[{index}].")
+                if read.common.name and read.common.name in {earlier.common.name for earlier in parsed}:
+                    report(InputError(where, f"spec.triggers[{index}].name", read.common.name, "a name no other trigger has"))
+                parsed.append(read)
     return tuple(parsed)
+
+
+def _one(trigger: Mapping[str, Any], where: object, place: str) -> Trigger:
+    """The trigger at ``place``. One without a type that has a consumer group is read as kafka, so that all of it is told."""
+    kind, metadata = trigger.get("type"), trigger.get("metadata")
+    if isinstance(kind, str) and kind in TYPES:
+        return TYPES[kind](trigger, where, place)
+    others = _OTHERS.get(str(kind))
+    error = InputError(where, f"{place}type", kind, others or ", ".join(TYPES), "" if others else closest(kind, TYPES))
+    if kind is not None or not isinstance(metadata, dict) or "consumerGroup" not in metadata:
+        raise error
+    report(error)
+    return kafka.parse({**trigger, "type": kafka.KAFKA}, where, place)
 
 
 def _named(trigger: Trigger) -> Named:
@@ -69,11 +80,12 @@ def topic_places(triggers: Sequence[Trigger]) -> tuple[int | None, ...]:
 def check_topics(triggers: Sequence[Trigger], topics: int, where: object) -> None:
     """Raise :class:`InputError` for the first of ``triggers`` that reads a further topic than the ``topics`` of the group."""
     read = topic_places(triggers)
+    needed = 1 + max((place for place in read if place is not None), default=0)
     for index, (trigger, place) in enumerate(zip(triggers, read, strict=True)):
         if place is not None and place >= topics:
             topic = _named(trigger)
             field, value = ("topic", topic.literal) if topic.literal else ("topicFromEnv", topic.variable)
             others = [_named(one) for one, its in zip(triggers, read, strict=True) if its is not None and its < topics]
             there = dict.fromkeys(one.literal or one.variable for one in others) or variables(topics)
-            allowed = f"{', '.join(there)}, or topics: {place + 1} in the workload (at most {MOST})"
+            allowed = f"{', '.join(there)}, or topics: {needed} in the workload or as --topics (at most {MOST})"
             raise InputError(where, f"spec.triggers[{index}].metadata.{field}", value, allowed)

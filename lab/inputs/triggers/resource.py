@@ -15,7 +15,7 @@ CPU, MEMORY = "cpu", "memory"
 FIELDS = ("value", "containerName")
 REFUSALS = {"type": "nothing: KEDA 2.18 removed it; write metricType beside metadata"}
 _AMOUNTS = {
-    CPU: (re.compile(r"(\d+(?:\.\d{1,3})?)(m?)"), "cores above 0, such as 2, 0.5 or 500m"),
+    CPU: (re.compile(r"(\d{1,15}(?:\.\d{1,3})?)(m?)"), "cores above 0, such as 2, 0.5 or 500m"),
     MEMORY: (re.compile(r"(\d{1,15})(|k|M|G|T|Ki|Mi|Gi|Ti)"), "whole bytes above 0, such as 500Mi or 2G"),
 }
 _THOUSANDS = ("", "k", "M", "G", "T")
@@ -63,7 +63,8 @@ def _amount(metadata: Metadata, resource: str) -> str:
     text = metadata.text("value", allowed)
     found = words.fullmatch(text)
     if not found or float(found[1]) == 0 or ("." in found[1] and found[2]):
-        raise metadata.error("value", allowed)
+        metadata.refuse("value", allowed)
+        return "1"
     if resource == CPU:
         return common.quantity(float(found[1]) / (1000 if found[2] else 1))
     return _bytes(int(found[1]), found[2])

@@ -119,7 +119,7 @@ def test_a_bad_row_ends_the_program_in_one_line(project: Path, monkeypatch: pyte
     assert page.main() == 2
     shown = capsys.readouterr()
     assert (shown.out, shown.err.count("\n")) == ("", 1)
-    assert "1.yaml: title: None is not allowed; allowed: text" in shown.err
+    assert "1.yaml: title: missing; allowed: text" in shown.err
 
 
 def rerun(*nodes: str, **more: Any) -> str:

@@ -317,7 +317,7 @@ def test_what_is_not_simulated_is_refused():
         (ONE, lag_150_with(CPU), "trigger cpu: pods: 'a rate alone' | a workload"),
         (ONE, lag_150_with(asking("up", 1)), "query of the prometheus trigger: 'up' | sum"),
         (TWO, lag_150_with(by_topic, alone=True), "that of all 2 topics together"),
-        (ONE, timed(), "begins_at of the profile: None | the time of day at which"),
+        (ONE, timed(), "begins_at of the profile: missing | the time of day at which"),
         (TWO, of_topics(150, "orders", "refunds", "returns"), ".topic: 'returns' | orders, refunds, or topics: 3 in the"),
         (ONE, halves(150, topic="refunds"), "spec.triggers[1].metadata.topic: 'refunds' | TOPIC, or topics: 2 in the"),
         (TWO, of_topics(150, "orders", ""), "spec.triggers: ['kafka', 'kafka'] | at most one"),

@@ -99,16 +99,6 @@ def test_keda_s_and_kubectl_s_own_words_are_no_ones_policy():
     assert adopted.content == adopt(parse(theirs(), "orders.yaml"))[0].content
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
-def test_a_list_of_one_is_that_one(count):
-    """`kubectl get scaledobject -o yaml` without a name prints a List."""
-    printed = {"apiVersion": "v1", "kind": "List", "items": [theirs()] * count}
-    if count == 1:
-        assert parse(printed, "orders.yaml") == parse(theirs(), "orders.yaml")
-    else:
-        assert f"orders.yaml: items: '{count} items' | one ScaledObject" in refused(parse, printed, "orders.yaml")
-
-
 MSK = {"sasl": "oauthbearer", "saslTokenProvider": "aws_msk_iam", "awsRegion": "eu-west-1", "tls": "enable"}
 
 
@@ -139,7 +129,7 @@ def test_a_prometheus_trigger_loses_its_login_too():
 @pytest.mark.parametrize(
     ("metadata", "line"),
     [
-        ({"topic": "payments"}, "metadata.topic: 'payments' | orders, or topics: 2 in the workload (at most 8)"),
+        ({"topic": "payments"}, "metadata.topic: 'payments' | orders, or topics: 2 in the workload or as --topics (at most 8)"),
         ({"consumerGroup": "payers"}, "metadata.consumerGroup: 'payers' | the one of spec.triggers[0]"),
         ({"bootstrapServers": "b:9092"}, "metadata.bootstrapServers: 'b:9092' | the one of spec.trigger"),
         ({"topic": "", "topicFromEnv": "T"}, "metadata.topicFromEnv: 'T' | orders, or topics: 2 in"),
@@ -157,8 +147,6 @@ def test_a_second_topic_group_or_cluster_is_one_clear_line(kind, metadata, line)
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ((("metadata", "name"), "Orders!"), "metadata.name: 'Orders!' | a name"),
-        ((("metadata", "name"), None), "metadata.name: None | a name"),
         ((("spec", "idleReplicaCount"), 0), "spec.idleReplicaCount: 0 | none: a trial begins"),
         ((("metadata", "annotations"), {f"{PREFIX}paused": "true"}), f"metadata.annotations.{PREFIX}paused: 'true' | none"),
         (

@@ -129,7 +129,8 @@ def test_a_window_of_no_whole_minutes_is_refused_with_the_scales_that_fit():
 )
 def test_what_no_trial_can_hold_is_refused_in_one_line(policy, given, file, field, value, allowed):
     """It names the file, the field, its value and what is allowed."""
-    assert refused(check, policy, given).startswith(f"{file}: {field}: {value!r} | {allowed}")
+    said = "missing" if value is None else repr(value)
+    assert refused(check, policy, given).startswith(f"{file}: {field}: {said} | {allowed}")
 
 
 def test_a_time_of_day_has_its_distance_from_utc():

@@ -31,7 +31,7 @@ def answer(use, *given):
     try:
         use(*given)
     except InputError as error:
-        return str(error).removeprefix("example.yaml: ")
+        return str(error).replace("example.yaml: ", "")
     return TAKEN
 
 

@@ -45,7 +45,7 @@ def test_the_folder_of_the_programs_is_taken_from_the_manifests(tmp_path):
         ({"metrics": "a_total,b-c"}, "elastic-lab/metrics: 'a_total,b-c' | names of metrics, separated by commas"),
         ({"duet": True}, "elastic-lab/duet: True | yes or no, in quotes"),
         ({"metrics": ""}, "elastic-lab/metrics: '' | names of metrics, separated by commas"),
-        ({"metric": "a"}, "elastic-lab/metric: 'a' | one of the fields elastic-lab/duet, elastic-lab/metrics, "),
+        ({"metric": "a"}, "elastic-lab/metric: 'a' | did you mean elastic-lab/metrics?"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(tmp_path, declared, line):

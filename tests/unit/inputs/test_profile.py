@@ -76,11 +76,11 @@ GOOD = {"kind": "step", "rate": 100, "baseline": 60, "spike_hold": 60, "duration
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"spike": 3}, "my.yaml: spike: 3 | one of the fields "),
-        ({"rate": -1}, "my.yaml: rate: -1 | a number from 0 to 1e+06"),
+        ({"spike": 3}, "my.yaml: spike: 3 | did you mean spike_mult?"),
+        ({"rate": -1}, "my.yaml: rate: -1 | a number from 0 to 1000000 messages/s"),
         ({"rate": float("nan")}, "my.yaml: rate: nan |"),
         ({"spike_hold": 400}, "my.yaml: spike_hold: 400 | a profile that fits its duration of 300 s"),
-        ({"kind": "spiky"}, "my.yaml: kind: 'spiky' | one of steady, step, bursty, sawtooth, steps"),
+        ({"kind": "spiky"}, "my.yaml: kind: 'spiky' | steady, step, bursty, sawtooth or steps"),
         ({"rate": "fast"}, "my.yaml: rate: 'fast' |"),
         ({"rate": 900_000}, "my.yaml: rate x spike_mult: 9000000.0 |"),
     ],

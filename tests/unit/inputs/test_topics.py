@@ -140,7 +140,7 @@ def test_a_topic_beyond_those_that_there_are_is_one_clear_line():
     check_topics(three.triggers, 3, "my.yaml")
     assert refused(check_topics, three.triggers, 2, "my.yaml") == (
         "my.yaml: spec.triggers[2].metadata.topicFromEnv: 'REFUNDS' | "
-        "orders, payments, or topics: 3 in the workload (at most 8)"
+        "orders, payments, or topics: 3 in the workload or as --topics (at most 8)"
     )
 
 
@@ -191,6 +191,6 @@ def test_the_simulator_is_told_the_topics_by_flag_or_workload(tmp_path, capsys):
     assert told[0] == told[1]
     assert told[0]["topics"] == 2
     assert main(["simulate", *given, "--pod-rate=100"]) == 2
-    assert "topics-4500.yaml: spec.triggers[1].metadata.topicFromEnv: 'TOPIC_2' is not allowed" in capsys.readouterr().err
+    assert "topics-4500.yaml:42: spec.triggers[1].metadata.topicFromEnv: 'TOPIC_2' is not allowed" in capsys.readouterr().err
     assert main(["simulate", *given, "--pod-rate=100", "--topics=5"]) == 2
     assert "command line: topics: 5 is not allowed; allowed: 1, 2, 3, 4, 6, 8: each topic" in capsys.readouterr().err

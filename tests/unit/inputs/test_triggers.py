@@ -28,8 +28,8 @@ from tests.unit.inputs.written import (
 @pytest.mark.parametrize(
     ("kind", "field", "value", "line"),
     [
-        ("kafka", "consumerGroup", None, "consumerGroup: None | an address or name"),
-        ("kafka", "activationLagThreshold", "-1", "'-1' | a whole number from 0, as a string"),
+        ("kafka", "consumerGroup", None, "consumerGroup: missing | an address or name"),
+        ("kafka", "activationLagThreshold", "-1", "'-1' | a whole number from 0"),
         ("kafka", "lagThreshold", "1_000", "lagThreshold: '1_000' |"),
         ("kafka", "offsetResetPolicy", "none", "offsetResetPolicy: 'none' | latest or earliest"),
         ("kafka", "allowIdleConsumers", "yes", """allowIdleConsumers: 'yes' | "true" or "false\""""),
@@ -39,21 +39,23 @@ from tests.unit.inputs.written import (
         ("kafka", "tls", "on", "tls: 'on' | disable or enable"),
         ("kafka", "version", "4", "version: '4' |"),
         ("kafka", "metricName", "lag", "metricName: 'lag' | one of the fields"),
+        ("kafka", "metricType", "Value", "metricType: 'Value' | did you mean metricType beside metadata?"),
+        ("kafka", "pollingInterval", "5", "pollingInterval: '5' | did you mean spec.pollingInterval?"),
+        ("kafka", "saslPassword", "hunter2", "saslPassword: '(not shown)' | one of the fields"),
         ("kafka", "password", "hunter2", "password: '(not shown)' | nothing: KEDA takes it from the Tr"),
         ("kafka", "saslTokenProvider", "aws", "saslTokenProvider: 'aws' | bearer or aws_msk_iam"),
         ("apache", "fullMetadata", "true", "fullMetadata: 'true' | one of the fields"),
-        ("apache", "topic", None, "topic: None | a topic, here or by topicFromEnv: without one apache-k"),
+        ("apache", "topic", None, "topic: missing | a topic, here or by topicFromEnv: without one apache-k"),
         ("apache", "topic", "orders,payments", "topic: 'orders,payments' | one topic"),
         ("apache", "sasl", "gssapi", "sasl: 'gssapi' | none, plaintext, scram_sha256, scram_sha512 or a"),
-        ("apache", "sasl", "aws_msk_iam", "awsRegion: None | the AWS region of the MSK cluster"),
         ("memory", "value", "1.5Gi", "value: '1.5Gi' | whole bytes above 0, such as 500Mi or 2G"),
         ("memory", "value", "0", "value: '0' | whole bytes above 0"),
         ("external", "caCert", "x", "caCert: '(not shown)' | nothing: KEDA takes it from the Trigger"),
         ("prometheus", "authModes", "bearer", "authModes: 'bearer' | none without an authenticationRef"),
-        ("prometheus", "authMode", "apiKey", "apiKey: None | a key, here or in the TriggerAuthenticat"),
+        ("prometheus", "authMode", "apiKey", "apiKey: missing | a key, here or in the TriggerAuthenticat"),
         ("prometheus", "serverAddress", "p:9090", "serverAddress: 'p:9090' | a URL"),
         ("prometheus", "query", " ", "query: '' | a PromQL query"),
-        ("prometheus", "threshold", None, "threshold: None | a number from 0.001"),
+        ("prometheus", "threshold", None, "threshold: missing | a number from 0.001"),
         ("prometheus", "threshold", "0", "threshold: '0' | a number from 0.001"),
         ("prometheus", "activationThreshold", "ten", "activationThreshold: 'ten' | a number,"),
         ("prometheus", "ignoreNullValues", "no", "ignoreNullValues: 'no' |"),
@@ -66,13 +68,13 @@ from tests.unit.inputs.written import (
         ("cron", "desiredReplicas", "0", "desiredReplicas: '0' | a whole number from 1"),
         ("cpu", "type", "Utilization", "metadata.type: 'Utilization' | nothing: KEDA 2.18 removed it"),
         ("cpu", "value", "75%", "value: '75%' | a whole number from 1 to 2147483647"),
-        ("external", "scalerAddress", None, "scalerAddress: None | HOST:PORT of a gRPC service"),
+        ("external", "scalerAddress", None, "scalerAddress: missing | HOST:PORT of a gRPC service"),
         ("external", "scalerAddress", "http://lag-scaler", "| HOST:PORT of a gRPC service, without http://"),
         ("external", "enableTLS", "maybe", "enableTLS: 'maybe' |"),
         ("lasting", "sustainSeconds", "301", "sustainSeconds: '301' | at most samplingInterval * windo"),
         ("lasting", "lagThreshold", "many", "lagThreshold: 'many' | a whole number from 1"),
-        ("lasting", "lagTreshold", "5", "lagTreshold: '5' | one of the fields activationLagSeconds"),
-        ("lasting", "topic", None, "topic: None | a value, here or by topicFromEnv"),
+        ("lasting", "lagTreshold", "5", "lagTreshold: '5' | did you mean lagThreshold?"),
+        ("lasting", "topic", None, "topic: missing | a value, here or by topicFromEnv"),
     ],
 )
 def test_a_bad_trigger_is_one_clear_line(kind, field, value, line):
@@ -86,11 +88,11 @@ def test_a_bad_trigger_is_one_clear_line(kind, field, value, line):
     ("trigger", "line"),
     [
         (KAFKA | {"metricType": "Utilization"}, "metricType: 'Utilization' | AverageValue or Value"),
-        (CPU | {"metricType": None}, "metricType: None | Utilization or AverageValue"),
+        (CPU | {"metricType": None}, "metricType: missing | Utilization or AverageValue"),
         (CPU | {"useCachedMetrics": True}, "useCachedMetrics: True | false: KEDA has none for cpu"),
         (CRON | {"useCachedMetrics": True}, "useCachedMetrics: True |"),
         (KAFKA | {"authenticationRef": {"name": "x", "kind": "Secret"}}, "authenticationRef.kind: 'Secret' |"),
-        (KAFKA | {"metadata": None}, "metadata: None | a mapping of strings"),
+        (KAFKA | {"metadata": None}, "metadata: missing | a mapping of strings"),
         ({"type": "redis"}, "type: 'redis' | kafka, apache-kafka, prometheus, cron, cpu, memory, exter"),
         ({"type": "external-push"}, "type: 'external-push' | external: the lab's scaler answers when"),
         ({"type": ["kafka"]}, "type: ['kafka'] | kafka, apache-kafka"),
@@ -149,7 +151,7 @@ def test_triggers_have_names_of_their_own():
 def test_a_cap_by_topic_needs_a_topic():
     """limitToPartitionsWithLag and ensureEvenDistributionOfPartitions count one topic's partitions."""
     for field in ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"):
-        assert f"topic: None | a topic, which {field} needs" in refused(one, KAFKA, topic=None, **{field: "true"})
+        assert f"topic: missing | a topic, which {field} needs" in refused(one, KAFKA, topic=None, **{field: "true"})
 
 
 @pytest.mark.parametrize(
@@ -157,11 +159,12 @@ def test_a_cap_by_topic_needs_a_topic():
     [
         ({"idleReplicaCount": 0}, "spec.idleReplicaCount: 0 | none without a minReplicaCount"),
         ({"idleReplicaCount": 2, "minReplicaCount": 4}, "| 0: the HPA raises any other to minReplicaCount again"),
-        ({"fallback": {"replicas": 3}}, "spec.fallback.failureThreshold: None |"),
+        ({"fallback": {"replicas": 3}}, "spec.fallback.failureThreshold: missing |"),
         ({"fallback": {"failureThreshold": 3, "replicas": 3, "behavior": "none"}}, "spec.fallback.behavior: 'none'"),
         ({"advanced": {"scalingModifiers": {"formula": "a + b"}}}, "| nothing: a formula over triggers is not modelled"),
-        ({"scaleTargetRef": {"kind": "Deployment"}}, "spec.scaleTargetRef.name: None |"),
+        ({"scaleTargetRef": {"kind": "Deployment"}}, "spec.scaleTargetRef.name: missing |"),
         ({"initialCooldownPeriod": -1}, "spec.initialCooldownPeriod: -1 |"),
+        ({"behavior": {}}, "spec.behavior: {} | did you mean advanced.horizontalPodAutoscalerConfig.behavior?"),
         ({"advanced": {"horizontalPodAutoscalerConfig": {"name": "x" * 64}}}, "| at most 63 characters"),
     ],
 )

@@ -1,6 +1,7 @@
 """Triggers and ScaledObjects as people write them, the inputs of a trial, and the line with which input is refused."""
 
 import copy
+import re
 
 import pytest
 
@@ -75,8 +76,10 @@ def changed(file, *changes):
 
 
 def refused(call, *given, **how):
-    """The line with which ``call`` refuses what it is given, with | for "is not allowed; allowed:"."""
+    """The line with which ``call`` refuses what it is given, with | between what is wrong and what is allowed."""
     with pytest.raises(InputError) as error:
         call(*given, **how)
     assert "\n" not in str(error.value)
-    return str(error.value).replace(" is not allowed; allowed: ", " | ")
+    said = str(error.value).replace(" is not allowed; allowed: ", " | ").replace(": missing; allowed: ", ": missing | ")
+    said = said.replace(" is not allowed; did you mean ", " | did you mean ")
+    return re.sub(r"(?m)^([^:\n]+):\d+: ", r"\1: ", said)  # without the line

@@ -65,7 +65,7 @@ def test_a_profile_takes_the_place_of_its_earlier_runs():
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ("rows: []\nruns: []", "reference: None is not allowed; allowed: a value"),
+        ("rows: []\nruns: []", "reference: missing; allowed: a value"),
         ("reference: real\nruns: []\nrows: 3", "rows: 3"),
         ("reference: real\nruns: [{a: 1}]\nrows: []", "runs[0]"),
         ("reference: real\nruns: []\nrows: [{profile: plateau}]", "rows[0]"),

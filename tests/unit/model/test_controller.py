@@ -87,13 +87,13 @@ def test_committed_policies_differ_from_kedas_in_what_they_say_they_do():
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"lagThreshold": 0}, "lagThreshold: 0 | a number from 1 to 1e+09"),
+        ({"lagThreshold": 0}, "lagThreshold: 0 | a whole number from 1 to 1000000000"),
         ({"minReplicas": 25}, "minReplicas: 25 | at most maxReplicas, 24"),
-        ({"minReplicas": 0}, "minReplicas: 0 | a number from 1 to 100000"),
+        ({"minReplicas": 0}, "minReplicas: 0 | a whole number from 1 to 100000 pods"),
         ({"syncSeconds": 0}, "syncSeconds: 0 | a number from 0.1 to 3600"),
         ({"upAt": 0.9}, "upAt: 0.9 | a number from 1 to 1000"),
         ({"downAt": 1.2}, "downAt: 1.2 | a number from 0 to 1"),
-        ({"scaleTargetRef": {}}, "scaleTargetRef.name: None | the name of the Deployment that is scaled"),
+        ({"scaleTargetRef": {}}, "scaleTargetRef.name: missing | the name of the Deployment that is scaled"),
         ({"scaleTargetRef": {"name": "x", "kind": "Job"}}, "scaleTargetRef.kind: 'Job' |"),
         ({"tolerance": 0.1}, "tolerance: 0.1 | one of the fields behavior, downAt, "),
         ({"behavior": []}, "behavior: [] | a mapping"),

@@ -93,12 +93,15 @@ def test_the_log_can_be_read():
         ({"least": 0, "metrics": []}, "minReplicas: 0 | from 1 without an External metric"),
         ({"metrics": [{"type": "Object"}]}, "metrics[0].type: 'Object' |"),
         ({"metrics": [LAG | {"resource": {}}]}, "metrics[0].resource: {} |"),
-        ({"metrics": [{"type": "External", "external": {"target": {}}}]}, "metrics[0].external.metric: None |"),
+        (
+            {"metrics": [{"type": "External", "external": {"target": {"type": "Value", "value": "5"}}}]},
+            "metrics[0].external.metric: missing |",
+        ),
         ({"behavior": {"scaleUp": {"selectPolicy": "Most"}}}, "behavior.scaleUp.selectPolicy: 'Most' | Max, Min or Disabled"),
         ({"behavior": pods_down(1, 3601)}, "behavior.scaleDown.stabilizationWindowSeconds: 3601 |"),
         ({"behavior": pods_down(0, 0)}, "behavior.scaleDown.policies[0].value: 0 |"),
         # The controller would read another field than the type says, or ask for nothing.
-        ({"metrics": [aimed(type="Value", averageValue="5")]}, "metrics[0].external.target"),
+        ({"metrics": [aimed(type="Value", value="5", averageValue="5")]}, "metrics[0].external.target"),
         ({"metrics": [aimed(type="AverageValue", averageValue="-5")]}, "metrics[0].external.target"),
     ],
 )

@@ -61,9 +61,9 @@ def test_a_path_that_moves_the_root_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "kubeconfig", "line"),
     [
-        (EXISTING, None, "--kubeconfig: None | given beside --cluster existing"),
-        (EXISTING[:2] + EXISTING[3:], "k", "--lab-context: None |"),
-        (EXISTING[:3], "k", "--lab-bootstrap-servers: None |"),
+        (EXISTING, None, "--kubeconfig: missing | given beside --cluster existing"),
+        (EXISTING[:2] + EXISTING[3:], "k", "--lab-context: missing |"),
+        (EXISTING[:3], "k", "--lab-bootstrap-servers: missing |"),
         ([EXISTING[0], *EXISTING[2:]], "k", "--scale: 'quick' | one whose times are real, as real"),
         ([*EXISTING, "--lab-kafka-settings=s3cret"], "k", "--lab-kafka-settings: '(not shown)' | a JSON object"),
         (["--repeat=0"], None, "--lab-repeat: '0' | 1 to 10,000"),

@@ -49,7 +49,7 @@ SEVERAL = (
         ("consumer", [X, "--topics=2"], {}, SEVERAL),
         ("consumer", [], {}, "--bootstrap-servers"),
         ("producer", [X, "--rate=-5"], {}, "argument --rate: '-5' is not allowed"),
-        ("producer", [X, "--profile=nowhere.yaml"], {}, "nowhere.yaml: (file): 'No such file"),
+        ("producer", [X, "--profile=nowhere.yaml"], {}, "nowhere.yaml: No such file"),
         ("producer", [X, "--spike-hold=5000"], {}, "spike_hold: 5000.0 is not allowed"),
         ("producer", [X], {"PROFILE_YAML": "kind: ["}, "PROFILE_YAML: line 1"),
         ("producer", [X, "--topics=2"], {}, SEVERAL),

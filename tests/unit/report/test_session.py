@@ -42,8 +42,8 @@ def test_it_is_read_as_it_was_written(tmp_path):
     [
         ({"schema": 1}, "schema: 1 is not allowed; allowed: 2: judge the records again"),
         ({"head": {"runs": "many"}}, "head.runs: 'many' is not allowed"),
-        ({"tests": [{"id": "a"}]}, "tests[0].experiment: None is not allowed"),
-        ({"asked": None}, "asked: None is not allowed"),
+        ({"tests": [{"id": "a"}]}, "tests[0].experiment: missing; allowed:"),
+        ({"asked": None}, "asked: missing; allowed:"),
     ],
 )
 def test_another_content_is_refused(tmp_path, change, line):

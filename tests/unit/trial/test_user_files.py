@@ -91,6 +91,16 @@ def test_an_unquoted_on_is_on(tmp_path):
         assert (chosen.drain, chosen.process_ms, partitions) == (drain, "6", 24)
 
 
+def test_of_a_file_with_more_in_it_the_scaledobject_is_taken(tmp_path, caplog):
+    """What about it deserves a line is logged before anything starts."""
+    target = yaml.safe_load(ORDERS.read_text())["spec"]["scaleTargetRef"]
+    rival = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "x", "namespace": "orders"}}
+    text = "---\n".join(("# Source\n", yaml.safe_dump(rival | {"spec": {"scaleTargetRef": target}}), ORDERS.read_text()))
+    chosen = read(UserFiles(written(tmp_path, "orders.yaml", text)))
+    assert chosen == read(UserFiles(ORDERS))
+    assert "HorizontalPodAutoscaler x beside it scales the same Deployment orders-enricher" in caplog.text
+
+
 def test_what_will_run_is_told():
     """What the traffic asks, what the pods can take, and each replaced field."""
     told = user_files.header_lines(read(UserFiles(ORDERS, PEAK, ENRICHER)))
@@ -120,13 +130,13 @@ def test_what_a_profile_can_not_show_is_told_beforehand(tmp_path):
     ("content", "line"),
     [
         ({"kind": "Deployment"}, "kind: 'Deployment' | Workload"),
-        ({"process_msec": 5}, "process_msec: 5 | one of the fields auto_offset_reset, "),
+        ({"process_msec": 5}, "process_msec: 5 | did you mean process_ms?"),
         ({"process_ms": "10-2"}, "process_ms: '10-2' | 6 or 2-10, 0.001 to 600,000"),
         ({"concurrency": 20_000}, "concurrency: 20000 | 1 to 10,000"),
         ({"concurrency": True}, "concurrency: True | 1 to 10,000"),
-        ({"poll_ms": None}, "poll_ms: None | 1 to 600,000"),
+        ({"poll_ms": None}, "poll_ms: missing | 1 to 600,000"),
         ({"drain": "perhaps"}, "drain: 'perhaps' | on or off"),
-        ({"partitions": 0}, "partitions: 0 | a number from 1 to 200"),
+        ({"partitions": 0}, "partitions: 0 | a whole number from 1 to 200"),
         ({"partitions": 2.5}, "partitions: 2.5 | a whole number from 1 to 200"),
     ],
 )
@@ -143,7 +153,7 @@ def test_a_file_that_can_not_be_used_ends_the_session(tmp_path):
     ran = pytest_says(f"--scaledobject={file}", results=tmp_path)
     assert ran.returncode == 2
     (said,) = ran.stderr.splitlines()
-    assert said.startswith(f"Exit: {file}: spec.minReplicas: 3 is not allowed; allowed: minReplicaCount: KEDA ignores")
+    assert said.startswith(f"Exit: {file}: spec.minReplicas: 3 is not allowed; did you mean minReplicaCount?")
     assert "collected" not in ran.stdout
 
 

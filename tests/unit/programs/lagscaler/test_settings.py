@@ -30,7 +30,7 @@ def test_the_seeds_quick_start_as_written_is_refused():
     with pytest.raises(InputError, match=r"scalerAddress: 'http://.* is not allowed; allowed: HOST:PORT"):
         external.parse({"type": "external", "metadata": written}, "x", "")
     del written["bootstrapServers"]
-    with pytest.raises(InputError, match=r"bootstrapServers: None is not allowed"):
+    with pytest.raises(InputError, match=r"bootstrapServers: missing; allowed:"):
         parse(written, "x")
 
 
@@ -103,24 +103,24 @@ FAST = {"samplingInterval": "0.1", "sustainSeconds": "3"}
 @pytest.mark.parametrize(
     ("change", "shown", "allowed"),
     [
-        ({"topic": None}, "topic: None", "a value, here or by topicFromEnv from a variable that"),
+        ({"topic": None}, "topic: missing", "a value, here or by topicFromEnv from a variable that"),
         ({"topic": "a\0b"}, "topic: 'a\\x00b'", "a topic's name: up to 249 of"),
-        ({"topic": "x" * 250}, f"topic: '{'x' * 250}'", "a topic's name"),
+        ({"topic": "x" * 250}, f"topic: '{'x' * 78}…", "a topic's name"),
         ({"topic": ".."}, "topic: '..'", "a topic's name"),
         ({"consumerGroup": "a\0b"}, "consumerGroup: 'a\\x00b'", "255 printable characters"),
-        ({"consumerGroup": "x" * 256}, f"consumerGroup: '{'x' * 256}'", "255 printable"),
+        ({"consumerGroup": "x" * 256}, f"consumerGroup: '{'x' * 78}…", "255 printable"),
         ({"bootstrapServers": " "}, "bootstrapServers: ''", ""),
         ({"bootstrapServers": "b:9092,,"}, "bootstrapServers: 'b:9092,,'", "HOST:PORT, with a"),
         ({"bootstrapServers": "nonsense://x"}, "bootstrapServers: 'nonsense://x'", "HOST:PORT"),
         ({"bootstrapServers": "b:65536"}, "bootstrapServers: 'b:65536'", "HOST:PORT"),
         ({"bootstrapServers": "b"}, "bootstrapServers: 'b'", "HOST:PORT"),
         ({"lagThreshold": "0"}, "lagThreshold: '0'", "a whole number from 1"),
-        ({"lagThreshold": None}, "lagThreshold: None", "either lagThreshold (messages) or"),
+        ({"lagThreshold": None}, "lagThreshold: missing", "either lagThreshold (messages) or"),
         ({"lagSeconds": "5"}, "lagThreshold: '500'", "either lagThreshold (messages) or"),
         (AGES | {"lagSeconds": "0.05"}, "lagSeconds: '0.05'", "a number from 0"),
         (AGES | {"activationLagSeconds": "-1"}, "activationLagSeconds: '-1'", "a number from 0"),
         ({"activationLagSeconds": "5"}, "activationLagSeconds: '5'", "nothing beside lagThresh"),
-        ({"sustainSeconds": None}, "sustainSeconds: None", "a whole number from 0 to 3600"),
+        ({"sustainSeconds": None}, "sustainSeconds: missing", "a whole number from 0 to 3600"),
         ({"sustainSeconds": "301"}, "sustainSeconds: '301'", "at most samplingInterval * windowSi"),
         ({"samplingInterval": "0"}, "samplingInterval: '0'", "a number from 0.1 to 300"),
         ({"windowSize": "721"}, "windowSize: '721'", "a whole number from 1 to 720"),
@@ -130,7 +130,7 @@ FAST = {"samplingInterval": "0.1", "sustainSeconds": "3"}
         (FAST | {"scaleDownStabilization": "361"}, "scaleDownStabilization: '361'", "at most 3600 times samplingInterval, 360"),
         ({"partitionLimitation": "3-1"}, "partitionLimitation: '3-1'", ""),
         ({"offsetResetPolicy": "none"}, "offsetResetPolicy: 'none'", "latest or earliest"),
-        ({"lagTreshold": "5"}, "lagTreshold: '5'", "one of the fields activationLagSeconds"),
+        ({"lagTreshold": "5"}, "lagTreshold: '5'", "did you mean lagThreshold?"),
     ],
 )
 def test_what_is_refused_is_refused_by_name(change, shown, allowed):
@@ -138,4 +138,6 @@ def test_what_is_refused_is_refused_by_name(change, shown, allowed):
     given = {key: value for key, value in (GIVEN | change).items() if value is not None}
     with pytest.raises(InputError) as refused:
         parse(given, "ScaledObject shop/consumer")
-    assert str(refused.value).startswith(f"ScaledObject shop/consumer: metadata.{shown} is not allowed; allowed: {allowed}")
+    said = str(refused.value)
+    assert said.startswith(f"ScaledObject shop/consumer: metadata.{shown}")
+    assert allowed in said

@@ -1,0 +1,126 @@
+"""The ScaledObject in a user's file: one of several documents, of a List, or of JSON.
+
+A file often holds more than one object, as Helm and ``kubectl get`` print them. The one ScaledObject in it is taken; of several
+the one that is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab import yamlfile, yamltext
+from lab.errors import InputError, Unusable, closest, report, together
+from lab.inputs import remarks, scaledobject
+from lab.inputs.scaledobject import ScaledObject
+from lab.yamltext import Document
+
+KIND = "ScaledObject"
+_FLAG = "--name"
+_SPEC = ("scaleTargetRef", "triggers", "pollingInterval", "cooldownPeriod", "minReplicaCount", "maxReplicaCount")
+_DEEPEST = 12  # mappings and lists in each other, in which a chart's values have triggers
+_WORDS: dict[type, str] = {str: "text", list: "a list"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A ScaledObject, as it is written in its file, and what about it, or beside it, is allowed and deserves a line."""
+
+    scaled: ScaledObject
+    written: Document
+    remarks: tuple[str, ...]
+
+
+def load(path: Path, name: str = "") -> Found:
+    """The ScaledObject in the file at ``path``, the one of this ``name`` where there are several; "-" is standard input.
+
+    Raises :class:`InputError` for everything in the file that can't be used.
+    """
+    where = yamlfile.name(path)
+    with together():
+        objects = _objects(yamltext.documents(yamlfile.text(path), where), where)
+        chosen = _choose(objects, where, name)
+        scaled = scaledobject.parse(chosen.content, chosen.where)
+        return Found(scaled, chosen, remarks.remarks(chosen, [one for one in objects if one is not chosen]))
+
+
+def _objects(documents: list[Document], where: object) -> list[Document]:
+    """The mappings among ``documents``, and those in Lists, each with its own source. Raises where there is none."""
+    if not documents:
+        raise Unusable(where, f"nothing is in it; allowed: a {KIND}")
+    found = list(_mappings(documents))
+    if not found:
+        raise Unusable(where, f"no {KIND} is in it, but {_WORDS.get(type(documents[0].content), 'an empty List')}")
+    return found
+
+
+def _mappings(documents: list[Document]) -> Iterator[Document]:
+    for one in documents:
+        content = one.content
+        if (
+            isinstance(content, dict)
+            and str(content.get("kind", "")).endswith("List")
+            and isinstance(content.get("items"), list)
+        ):
+            yield from _mappings([Document(item, one.where.under("items", n)) for n, item in enumerate(content["items"])])
+        elif isinstance(content, dict):
+            yield one
+
+
+def _choose(objects: list[Document], where: object, name: str) -> Document:
+    """The ScaledObject among ``objects`` of the file ``where``."""
+    there = [one for one in objects if one.content.get("kind") == KIND]
+    names = ", ".join(remarks.name(one.content) or "(without a name)" for one in there) or "none"
+    if name:
+        there = [one for one in there if remarks.name(one.content) == name]
+        if not there:
+            raise InputError("command line", _FLAG, name, f"a {KIND} of {where}: {names}")
+    there = there or [one for one in objects if _meant(one.content)]
+    if len(there) > 1:
+        raise Unusable(where, f"{len(there)} {KIND}s are in it: {names}; choose one with {_FLAG}, or bring it alone")
+    if not there:
+        raise Unusable(where, _without([one.content for one in objects]))
+    return _whole(there[0])
+
+
+def _meant(content: Mapping[str, Any]) -> bool:
+    """Whether a mapping of another kind was probably meant as a ScaledObject, so that its errors are worth telling."""
+    kind = content.get("kind")
+    if kind is not None:
+        return kind != "ScaledJob" and bool(closest(kind, [KIND]))
+    return str(content.get("apiVersion", "")).startswith("keda.") or any(field in content for field in ("spec", *_SPEC))
+
+
+def _whole(found: Document) -> Document:
+    """``found``; where there is no spec, with the fields of one under it, which is reported. Raises for lost indentation."""
+    content, edge = found.content, [field for field in _SPEC if field in found.content]
+    if not edge or content.get("spec"):
+        return found
+    if "spec" in content:
+        raise Unusable(found.where, f"the indentation is lost: spec is empty, and {', '.join(edge)} stand beside it")
+    report(Unusable(found.where, f"no whole {KIND}: {', '.join(edge)} must stand under spec"))
+    rest = {field: value for field, value in content.items() if field not in edge}
+    return Document(rest | {"spec": {field: content[field] for field in edge}}, found.where)
+
+
+def _without(contents: list[Mapping[str, Any]]) -> str:
+    """What is said of a file without a ScaledObject."""
+    kinds = [f"{one['kind']} {remarks.name(one)}".strip() for one in contents if "kind" in one]
+    if kinds:
+        return f"no {KIND} is in it, but {', '.join(kinds)}"
+    if {"specVersion", "runtime"} <= contents[0].keys():
+        return f"no {KIND}, but a function's func.yaml: bring what it makes (kubectl get scaledobject -o yaml)"
+    if _has_triggers(contents[0]):
+        return f"no {KIND}: these look like a chart's values; render the chart (helm template), and bring what it makes"
+    return f"no {KIND}: apiVersion, kind, metadata and spec are missing"
+
+
+def _has_triggers(content: object, level: int = 0) -> bool:
+    """Whether a field "triggers" is anywhere in plain data."""
+    if level > _DEEPEST:
+        return False
+    if isinstance(content, dict):
+        return "triggers" in content or any(_has_triggers(one, level + 1) for one in content.values())
+    return isinstance(content, list) and any(_has_triggers(one, level + 1) for one in content)
