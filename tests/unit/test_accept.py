@@ -120,7 +120,7 @@ def test_nothing_is_proposed_where_no_claim_was_breached(ended, capsys, code, ro
     ("given", "line"),
     [
         ([*words(), "--profile=none"], "--profile: 'none' is not allowed; allowed: a YAML file, or one of "),
-        ([*words(), "--scaledobject=none.yaml"], "none.yaml: (file): 'No such file or directory' is not allowed"),
+        ([*words(), "--scaledobject=none.yaml"], "none.yaml: No such file or directory; allowed: a readable"),
         ([*words(), "--scale=fast"], "'fast' is not allowed"),
         ([*words(), "--try-fix", "--from-records=x"], "--try-fix: True is not allowed; allowed: without --from-records"),
     ],
