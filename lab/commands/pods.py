@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab import yamlfile
-from lab.errors import InputError
+from lab.errors import InputError, report, together
 from lab.flags import Kind
 from lab.foresee.group import Consumers, Floats
 from lab.foresee.in_flight import CLIENTS_COMMIT_S, InFlight
@@ -25,12 +25,14 @@ from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.resource import CPU, Resource
 from lab.inputs.workload import PARTITIONS, Workload
+from lab.yamltext import Document
 
 if TYPE_CHECKING:  # pandas and pyarrow are most of what a command imports, and only a record needs them
     from lab.measure.calibration import Calibration
     from lab.record.store import Record
 
 MOST_PARTITIONS = 100_000
+COST = {"cpu_request_m": "millicores that a pod requests", "burn": "percent of process_ms that it computes"}
 TIMES = tuple(field.name for field in fields(Consumers) if field.name.endswith("_s"))
 
 
@@ -72,8 +74,11 @@ def by_topic(one: Kind) -> Kind:
     return Kind(convert, f"{one.allowed}, or for each topic, as 12,4,4")
 
 
-def read(options: argparse.Namespace, scale: Scale, records: Sequence[Record], measured: Calibration | None) -> Pods:
-    """The pods of a trial at ``scale``, whose times are as seen there. Raises :class:`InputError` for what is missing.
+def read(
+    options: argparse.Namespace, scaled: ScaledObject, scale: Scale, records: Sequence[Record], measured: Calibration | None
+) -> Pods:
+    """The pods of ``scaled`` in a trial at ``scale``, whose times are as seen there. Raises :class:`InputError` for what is
+    missing.
 
     A flag wins over the workload, the workload over records and defaults. What records measure wins over a workload's times.
     """
@@ -90,10 +95,12 @@ def read(options: argparse.Namespace, scale: Scale, records: Sequence[Record], m
         first = records[0].inputs
         take(first.workload, first.pod_rate, first.partitions, Footprint.of(first.workload))
     if options.workload is not None:
-        workload, partitions = workloads.load(options.workload)
+        written = yamlfile.document(options.workload)
+        workload, partitions = workloads.parse(written)
+        _require_cost(written, scaled)
         if workload.store_slots:
             allowed = "0: a store that pods share is not simulated"
-            raise InputError(options.workload, "store_slots", workload.store_slots, allowed)
+            raise InputError(written.where, "store_slots", workload.store_slots, allowed)
         theirs = real and not records  # else it is a trial's pods that are simulated
         take(workload, workload.rate, partitions, Footprint.of_theirs(workload) if theirs else Footprint.of(workload))
         flying, by = InFlight.of(workload, scale.time), f"commit_interval_ms {workload.commit_interval_ms} and a poll's work"
@@ -142,13 +149,10 @@ def _spread(options: argparse.Namespace, spread: dict[str, int]) -> tuple[int, .
     return ()
 
 
-def require_cost(options: argparse.Namespace, scaled: ScaledObject) -> None:
-    """Raise :class:`InputError` where a cpu trigger looks at pods whose ``--workload`` does not say what they use of what."""
-    if options.workload is None or not any(isinstance(one, Resource) and one.resource == CPU for one in scaled.triggers):
-        return
-    written = yamlfile.read(options.workload)
-    if missing := [name for name in ("cpu_request_m", "burn") if name not in written]:
-        allowed = (
-            "what the cpu trigger looks at: millicores that a pod requests, and the percent of process_ms that it computes"
-        )
-        raise InputError(options.workload, " and ".join(missing), None, allowed)
+def _require_cost(written: Document, scaled: ScaledObject) -> None:
+    """Raise :class:`InputError` where a cpu trigger looks at pods of which the workload does not say what they use of what."""
+    if any(isinstance(one, Resource) and one.resource == CPU for one in scaled.triggers):
+        with together():
+            for name, meaning in COST.items():
+                if name not in written.content:
+                    report(InputError(written.where, name, None, f"{meaning}, which the cpu trigger looks at"))

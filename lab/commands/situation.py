@@ -199,8 +199,7 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
         anchor.check(scaled, traffic, scale, options.scaledobject, options.profile, scales.declared())
     known = records_in(options.calibrate) if options.calibrate else []
     measured = calibrated(known, options.calibrate) if known else None
-    pods.require_cost(options, scaled)
-    group = pods.read(options, scale, known, measured)
+    group = pods.read(options, scaled, scale, known, measured)
     situation = Situation(
         traffic,
         group.shares(traffic, options.seed),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lab.errors import InputError
+from lab.errors import InputError, together
 from lab.foresee.group import Part, Seen
 from lab.foresee.situation import Situation
 from lab.foresee.sources import Instant, Lasting, Queried, Scheduled, Source
@@ -34,7 +34,8 @@ USED = "a workload, which says what a message costs (--workload)"
 def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | PersistentLag, ...]:
     """The triggers on lag of a group with ``count`` topics, each on partitions of its own; none where there are none. Raises
     :class:`InputError` for several on the same, another group's or a further topic, and for a source that is not simulated."""
-    check_one_group(scaled)
+    with together():
+        check_one_group(scaled)
     found = tuple(trigger for trigger in scaled.triggers if isinstance(trigger, Kafka | PersistentLag))
     others = any(isinstance(one, External) and not isinstance(one, PersistentLag) for one in scaled.triggers)
     read = topic_places(found)

@@ -13,6 +13,7 @@ from lab.flags import choice, whole
 from lab.inputs import consumer, producer, settings, topics
 from lab.inputs.scale import Scale
 from lab.inputs.settings import setting
+from lab.yamltext import Document
 
 PARTITIONS = 24  # of a trial, on all its topics
 MOST_PARTITIONS = 200  # of one broker, on one machine
@@ -87,8 +88,12 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
 
 def load(file: Path) -> tuple[Workload, int]:
     """The workload in ``file`` (kind Workload, flat) and its ``partitions``. Raises :class:`InputError` for every bad field."""
+    return parse(yamlfile.document(file))
+
+
+def parse(read: Document) -> tuple[Workload, int]:
+    """:func:`load` for a file that is ``read`` already."""
     with together():
-        read = yamlfile.document(file)
         given = yamlfile.Fields(read.content, read.where)
         given.choice("kind", "Workload")
         given.known("kind", "partitions", *(one.name for one in settings.declared(Workload)))

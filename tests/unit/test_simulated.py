@@ -97,8 +97,9 @@ def test_an_idle_pod_is_idle_for_a_cpu_trigger(said, simulated, given):
         return
     code, out = said([CPU, kafka(1000)], **more)
     assert (code, out.out) == (2, "")
-    assert ("cpu_request_m" in out.err.partition("what the cpu trigger")[0]) is ("cpu_request_m" not in given)
-    assert "millicores that a pod requests, and the percent of process_ms" in out.err
+    missing = [name for name in ("cpu_request_m", "burn") if name not in given]
+    assert [line.split(": ")[2] for line in out.err.splitlines()] == missing
+    assert out.err.count("which the cpu trigger looks at") == len(missing)
 
 
 def test_two_groups_or_two_clusters_are_not_one(said):

@@ -304,7 +304,7 @@ def test_a_second_group_or_cluster_is_refused_as_a_trial_refuses_it(named):
             one(scaled, len(named))
             lines.append("")
         except InputError as error:
-            lines.append(str(error).splitlines()[0])
+            lines.append(str(error))
     assert lines[0] == lines[1]
 
 
