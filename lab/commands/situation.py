@@ -13,6 +13,7 @@ from lab.commands import pods
 from lab.commands.pods import MOST_PARTITIONS, TIMES
 from lab.errors import InputError, NoData, step, together
 from lab.flags import Flags, choice, number, whole
+from lab.foresee import queries
 from lab.foresee.curve import Curve
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
@@ -187,7 +188,7 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
     """
     with together():
         with step():
-            found = scaledobject_file.load(options.scaledobject, options.name)
+            found = scaledobject_file.load(options.scaledobject, options.name, queries.check, hpa=not real)
         with step():
             traffic = _profile(options.profile)
     scaled = found.scaled

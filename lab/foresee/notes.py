@@ -16,6 +16,7 @@ import numpy as np
 from lab.foresee import whole
 from lab.foresee.curve import Curve
 from lab.foresee.group import Part
+from lab.foresee.scaler import Scaler
 from lab.foresee.situation import Situation
 from lab.foresee.variants import rules_of
 from lab.inputs.scaledobject import ScaledObject
@@ -24,7 +25,8 @@ from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import PersistentLag
 from lab.inputs.triggers.kafka import Kafka
 from lab.inputs.triggers.parsing import topic_places
-from lab.model import lag
+from lab.model import keda, lag
+from lab.model.keda import Observation
 
 STILL_S = 120.0  # pods come within this time where lag asks for them
 SETTLED_S = 60.0  # from a window's start until its pods are asked for
@@ -32,8 +34,11 @@ SETTLED_S = 60.0  # from a window's start until its pods are asked for
 
 def notes(here: Situation, scaled: ScaledObject, curve: Curve) -> list[str]:
     """The sentences that hold of ``curve``, which is that of ``scaled`` in ``here``."""
+    unseen = Scaler(scaled, here).notes
+    if scaled.modifiers:  # no trigger asks for pods by itself
+        return [*unseen, *_composed(here, scaled, curve)]
     told = (_activation, _standstill, _kept)
-    return [*_in_flight(here, scaled), *(line for one in told for line in one(here, scaled, curve))]
+    return [*unseen, *_in_flight(here, scaled), *(line for one in told for line in one(here, scaled, curve))]
 
 
 def in_flight(here: Situation, rate: float) -> int:
@@ -123,6 +128,26 @@ def _standstill(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator
         else:
             yield f"{stays}KEDA asks for no more than the {most:,} partitions that the trigger counts"
         return
+
+
+def _composed(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator[str]:
+    """What a formula makes of triggers that are capped before it."""
+    caps = [
+        len(part.of(here.shares)) * trigger.target
+        for trigger, part in _on_lag(here, scaled)
+        if isinstance(trigger, Kafka) and not trigger.allow_idle
+    ]
+    if scaled.modifiers is None or len(caps) < len(scaled.triggers):
+        return
+    composed = keda.compose(scaled, [Observation(cap, True, False, 0, ()) for cap in caps]).metric
+    if composed is None or curve.peak_lag <= sum(caps):
+        return
+    most, needed = math.ceil(composed / scaled.modifiers.target), min(scaled.max_replicas, len(here.shares))
+    if scaled.modifiers.metric_type == "AverageValue" and most < needed:
+        yield (
+            f"each kafka trigger is capped at its partitions x lagThreshold before the formula, which is {composed:,g} at all "
+            f"the caps and asks for {most:,} pods, whatever the lag"
+        )
 
 
 def _kept(here: Situation, scaled: ScaledObject, curve: Curve) -> Iterator[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from lab.errors import InputError, together
+from lab.errors import InputError, step, together
 from lab.foresee.group import Part, Seen
+from lab.foresee.queries import Answer, Names
 from lab.foresee.situation import Situation
 from lab.foresee.sources import Instant, Lasting, Queried, Scheduled, Source
 from lab.foresee.usage import MetricsServer
@@ -59,8 +60,9 @@ def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
     return found[0] if found else None
 
 
-def source_of(trigger: Trigger, part: Part, situation: Situation, where: object) -> Source | None:
-    """The scaler of ``trigger``, which counts ``part`` of the group if it is on lag; None for cpu and memory, which have none.
+def source_of(trigger: Trigger, part: Part, names: Names, situation: Situation, where: object, field: str) -> Source | None:
+    """The scaler of ``trigger``, whose place is ``field``, which counts ``part`` of the group if it is on lag; None for cpu and
+    memory, which have none.
     Raises :class:`InputError` for a profile without a time of day, another query, or pods without a footprint."""
     match trigger:
         case Kafka():
@@ -72,13 +74,17 @@ def source_of(trigger: Trigger, part: Part, situation: Situation, where: object)
                 raise InputError(where, "begins_at of the profile", None, NEEDED)
             return Scheduled(trigger, situation.profile.begins_at)
         case Prometheus():
-            return Queried(trigger, situation.arrivals, situation.topics, where)
+            return Queried(trigger, Answer(trigger.query, names, situation, where, f"{field}.metadata.query"))
         case Resource():
             if situation.consumers.footprint is None:
                 raise InputError(where, f"trigger {trigger.resource}: pods", "a rate alone", USED)
             return None
         case _:
             raise TypeError(f"lag_triggers refuses {trigger}")
+
+
+def _given(observed: Observation | None) -> hpa.Observed:
+    return None if observed is None or observed.metric is None else hpa.external(observed.metric)
 
 
 class Scaler:
@@ -94,10 +100,13 @@ class Scaler:
             if isinstance(one, Kafka):
                 named |= {name.variable: "simulated" for name in (one.servers, one.group, one.topic)}
         self._sources: list[Source | None] = []
-        for trigger, place in zip(scaled.triggers, topic_places(scaled.triggers), strict=True):
-            only = trigger.partitions if isinstance(trigger, Kafka | PersistentLag) else None
-            part = Part(place, situation.topics, only, situation.sizes)
-            self._sources.append(source_of(trigger, part, situation, scaled.where))
+        names = Names.of(scaled.triggers, situation.topics)
+        with together():
+            for index, (trigger, place) in enumerate(zip(scaled.triggers, topic_places(scaled.triggers), strict=True)):
+                only = trigger.partitions if isinstance(trigger, Kafka | PersistentLag) else None
+                part, field = Part(place, situation.topics, only, situation.sizes), f"spec.triggers[{index}]"
+                with step():
+                    self._sources.append(source_of(trigger, part, names, situation, scaled.where, field))
         footprint = situation.consumers.footprint
         metered = any(isinstance(trigger, Resource) for trigger in scaled.triggers)
         self._metrics = MetricsServer(footprint, situation.metrics_s) if metered and footprint else None
@@ -118,6 +127,11 @@ class Scaler:
     def polls_every_s(self) -> float | None:
         """The period of KEDA's own loop, s; None where its result changes nothing."""
         return float(self.scaled.polling_s) if keda.polls(self.scaled) else None
+
+    @property
+    def notes(self) -> list[str]:
+        """Lines about what the triggers do not see."""
+        return [note for source in self._sources if source for note in source.notes]
 
     @property
     def due(self) -> float:
@@ -146,23 +160,34 @@ class Scaler:
     def sync(self, seen: Seen) -> int:
         """One sync of the HPA; the replicas asked for afterwards."""
         pods = self._metrics.pods(seen.joined, self.replicas) if self._metrics else None
-        metrics = [self._metric(index, seen) for index in self._order]
+        metrics, composed = self._values(seen)
         now, controller = seen.now, self._controller
         decision, self._state = hpa.decide(
             self._spec, self._state, self.replicas, metrics, now, pods=pods, controller=controller
         )
-        self.replicas, self.reasons = decision.desired, decision.reasons
+        self.replicas, self.reasons = decision.desired, (*composed, *decision.reasons)
         return self.replicas
 
-    def _metric(self, index: int, seen: Seen) -> hpa.Observed:
-        """The value that the HPA is given for the trigger at ``index``."""
+    def _values(self, seen: Seen) -> tuple[list[hpa.Observed], tuple[str, ...]]:
+        """The values that the HPA is given, in the order of its metrics, and how a formula composes its own."""
+        answers = [self._answer(index, seen) for index, _ in enumerate(self._sources)]
+        if self.scaled.modifiers is None:
+            return [self._usage(index, seen) if answers[index] is None else _given(answers[index]) for index in self._order], ()
+        composed = keda.compose(self.scaled, answers)
+        whole = [index for index, one in enumerate(self.scaled.triggers) if isinstance(one, Resource) and not one.container]
+        return [*(self._usage(index, seen) for index in whole), _given(composed)], composed.reasons
+
+    def _usage(self, index: int, seen: Seen) -> hpa.Observed:
+        """What the pods use, for the cpu or memory trigger at ``index``."""
         trigger = self.scaled.triggers[index]
-        if isinstance(trigger, Resource):
-            assert self._metrics is not None, "source_of refuses it without a footprint"
-            return self._metrics.usage(trigger.resource, seen.joined[: self.replicas])
-        cached = self._cached[index] if trigger.common.cached and self._cached else None
-        observed = self._observe(index, seen) if cached is None else self._observed(index, cached.outcome)
-        return None if observed is None or observed.metric is None else hpa.external(observed.metric)
+        assert isinstance(trigger, Resource), "any other has an answer"
+        assert self._metrics is not None, "source_of refuses it without a footprint"
+        return self._metrics.usage(trigger.resource, seen.joined[: self.replicas])
+
+    def _answer(self, index: int, seen: Seen) -> Observation | None:
+        """What the HPA's call finds of the trigger at ``index``, cached the poll's value; None for cpu and memory."""
+        cached = self._cached[index] if self.scaled.triggers[index].common.cached and self._cached else None
+        return self._observe(index, seen) if cached is None else self._observed(index, cached.outcome)
 
     def _observe(self, index: int, seen: Seen) -> Observation | None:
         """One query of the trigger at ``index``; None for cpu and memory, which KEDA asks nothing."""

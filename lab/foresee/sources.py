@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from lab.errors import InputError
 from lab.foresee import whole
-from lab.foresee.curve import Arrivals
 from lab.foresee.group import Floats, Part, Seen
+from lab.foresee.queries import Answer
 from lab.inputs.triggers import cron, prometheus
 from lab.inputs.triggers.common import Reading, exposed
 from lab.inputs.triggers.cron import Cron
@@ -28,6 +26,7 @@ class Source(ABC):
     """A trigger's scaler on one group, whose HPA has the ``target`` per replica; this one reads only when it is asked."""
 
     target: float
+    notes: Sequence[str] = ()  # what a reader should know of its answers
 
     @property
     def due(self) -> float:
@@ -122,45 +121,13 @@ class Scheduled(Source):
         return self._answer
 
 
-_SELECTOR = r"\s*(?:\{[^{}]*\})?\s*"  # it names a group and a topic, and here there is one group
-_LAG = re.compile(rf"sum\(\s*kafka_consumergroup_lag{_SELECTOR}\)")
-_RATE = re.compile(rf"sum\(\s*rate\(\s*kafka_topic_partition_current_offset{_SELECTOR}\[([1-9]\d*)(ms|s|m|h)\]\s*\)\s*\)")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-QUERIES = (
-    "sum(kafka_consumergroup_lag{...}) or sum(rate(kafka_topic_partition_current_offset{...}[5m])): "
-    "no other query is simulated, because a profile does not say what it answers"
-)
-
-
 class Queried(Source):
-    """The prometheus trigger on total lag or the rate of arrivals, named as kafka_exporter does, scraped when it is asked."""
+    """The prometheus trigger on lag or the rate of arrivals, scraped when it is asked."""
 
-    def __init__(self, trigger: Prometheus, arrivals: Arrivals, topics: int, where: object) -> None:
-        """Raises :class:`InputError` for any other query, and for that of one topic of several ``topics``."""
-        if topics > 1 and re.search(r"\btopic\s*=", trigger.query):
-            raise InputError(where, "query of the prometheus trigger", trigger.query, f"that of all {topics} topics together")
-        self._trigger = trigger
-        self._value = query_of(trigger, arrivals, where)
-        self.target = trigger.target
+    def __init__(self, trigger: Prometheus, answer: Answer) -> None:
+        self._trigger, self._answer = trigger, answer
+        self.target, self.notes = trigger.target, answer.notes
 
     def read(self, seen: Seen) -> Reading:
-        """KEDA's answer to the query's value."""
-        return prometheus.read(self._trigger, [self._value(seen)])
-
-
-def query_of(trigger: Prometheus, arrivals: Arrivals, where: object) -> Callable[[Seen], float]:
-    """The query's value as a function of the group. Raises :class:`InputError` for a query that is not simulated."""
-    if _LAG.fullmatch(trigger.query.strip()):
-        return lambda seen: float(whole.total(seen.lags))
-    found = _RATE.fullmatch(trigger.query.strip())
-    if found is None:
-        raise InputError(where, "query of the prometheus trigger", trigger.query, QUERIES)
-    window = float(found[1]) * _UNITS[found[2]]
-
-    def rate(seen: Seen) -> float:
-        """Messages/s over the window. Before 0 s they come at the first step's rate."""
-        before = max(0.0, window - seen.now) * float(arrivals.rates[0])
-        since, until = arrivals.by(np.array([max(0.0, seen.now - window), seen.now]))
-        return (float(until - since) + before) / window
-
-    return rate
+        """KEDA's answer to the query's elements."""
+        return prometheus.read(self._trigger, self._answer(seen))

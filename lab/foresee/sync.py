@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 
@@ -25,6 +25,7 @@ from lab.inputs.triggers.prometheus import Prometheus
 from lab.inputs.triggers.resource import Resource
 from lab.model import hpa, hpa_limits, keda, lag
 from lab.model.hpa import Decision, State
+from lab.model.keda import Observation
 from lab.model.lag import Partition
 from lab.model.window import Window
 
@@ -33,6 +34,7 @@ JUST_BEFORE = hpa_limits.nanoseconds(NOW_S) - 1
 
 Lags = Sequence[int]  # by partition, from 0
 Given = Lags | Fraction | datetime  # what is known of a trigger: its lag, its query's answer or its pods' use, or the time
+FORMULA = -1  # in place of a trigger's index
 
 
 @dataclass(frozen=True)
@@ -96,23 +98,19 @@ def sync(scaled: ScaledObject, given: Sequence[Given], replicas: int, remembered
     Raises :class:`InputError` for a ScaledObject that is paused, and for a trigger whose metric can't be known from here.
     """
     spec = _spec(scaled)
-    order = sorted(range(len(scaled.triggers)), key=lambda index: isinstance(scaled.triggers[index], Resource))  # as KEDA's HPA
+    readings = _readings(scaled, given)
+    order, answers = _answers(scaled, readings)
     observed: list[hpa.Observed] = []
-    readings: dict[int, Reading] = {}
     for index, metric in zip(order, spec.metrics, strict=True):
-        trigger, value = scaled.triggers[index], given[index]
-        if isinstance(trigger, Resource):
+        if answer := answers.get(index):
+            observed.append(None if answer.metric is None else hpa.external(answer.metric))
+        else:
+            value = given[index]
             assert isinstance(value, Fraction)
             observed.append(_usage(metric, value, replicas))
-        else:
-            try:
-                readings[index] = reading(trigger, value, scaled.where)
-            except ScalerError as failed:
-                raise InputError(scaled.where, f"spec.triggers[{index}]", str(failed), "what KEDA can count") from None
-            observed.append(hpa.external(readings[index].metric))
     decision = _decide(spec, remembered, replicas, observed)
     keda_says, woken = _keda(scaled, readings, replicas)
-    asked = _asked(scaled, spec, order, readings, given, replicas, decision)
+    asked = _asked(scaled, spec, order, answers, given, replicas, decision)
     steady = decision.desired
     if decision.proposals:
         most = max(count or 0 for count in decision.proposals)
@@ -126,7 +124,7 @@ def sync(scaled: ScaledObject, given: Sequence[Given], replicas: int, remembered
         max_replicas=scaled.max_replicas,
         tolerance_low=low,
         tolerance_high=high,
-        triggers=tuple(asked[index] for index in range(len(order))),
+        triggers=tuple(asked[index] for index in sorted(asked)),
         limits=decision.reasons[len(decision.proposals) : -1] if decision.proposals else decision.reasons,
         limited=decision.limited,
         decided=decision.desired if replicas else woken,
@@ -135,6 +133,34 @@ def sync(scaled: ScaledObject, given: Sequence[Given], replicas: int, remembered
         window_s=None if steady == decision.desired else _window(spec, upward=steady > decision.desired),
         keda=keda_says,
     )
+
+
+def _readings(scaled: ScaledObject, given: Sequence[Given]) -> dict[int, Reading]:
+    """The answer of each trigger that KEDA asks."""
+    found = {}
+    for index, (trigger, value) in enumerate(zip(scaled.triggers, given, strict=True)):
+        if not isinstance(trigger, Resource):
+            try:
+                found[index] = reading(trigger, value, scaled.where)
+            except ScalerError as failed:
+                raise InputError(scaled.where, f"spec.triggers[{index}]", str(failed), "what KEDA can count") from None
+    return found
+
+
+def _answers(scaled: ScaledObject, readings: Mapping[int, Reading]) -> tuple[list[int], Mapping[int, Reading | Observation]]:
+    """The triggers in the order of the HPA's metrics, and the answers: the ``readings``, or the one that a formula gives."""
+    resources = [index for index, one in enumerate(scaled.triggers) if isinstance(one, Resource)]
+    if scaled.modifiers is None:
+        return [*readings, *resources], readings
+    composed, names = keda.compose(scaled, _observations(scaled, readings)), labels(scaled)
+    why = (*(f"{names[index]}: {'; '.join(one.reasons)}" for index, one in readings.items()), *composed.reasons)
+    whole = [index for index in resources if "containerName" not in scaled.content["spec"]["triggers"][index]["metadata"]]
+    return [*whole, FORMULA], {FORMULA: replace(composed, reasons=why)}
+
+
+def _observations(scaled: ScaledObject, readings: Mapping[int, Reading]) -> list[Observation | None]:
+    """What KEDA holds of each trigger; None for cpu and memory."""
+    return [keda.observe(scaled, readings[n], 0, 0.0) if n in readings else None for n in range(len(scaled.triggers))]
 
 
 def reading(trigger: Trigger, given: Given, where: object) -> Reading:
@@ -157,7 +183,7 @@ def _spec(scaled: ScaledObject) -> HpaSpec:
     """The HPA. Names that come from a pod's environment change nothing but the metrics' names."""
     names = [name for one in scaled.triggers if isinstance(one, Kafka) for name in (one.servers, one.group, one.topic)]
     made = keda.hpa(scaled, {name.variable: name.variable for name in names}, external.answers(scaled.triggers))
-    if made is None or len(made["spec"]["metrics"]) < len(scaled.triggers):
+    if made is None or (scaled.modifiers is None and len(made["spec"]["metrics"]) < len(scaled.triggers)):
         paused = scaled.switches.paused
         field, value = ("metadata.annotations", "paused") if paused else ("spec.triggers", "external")
         allowed = "a ScaledObject that scales" if paused else "no external trigger but the persistent-lag scaler's"
@@ -192,16 +218,18 @@ def _asked(
     scaled: ScaledObject,
     spec: HpaSpec,
     order: Sequence[int],
-    readings: Mapping[int, Reading],
+    answers: Mapping[int, Reading | Observation],
     given: Sequence[Given],
     replicas: int,
     decision: Decision,
 ) -> dict[int, Asked]:
     found = {}
-    names, types = labels(scaled), kinds(scaled)
+    names = {FORMULA: "formula", **dict(enumerate(labels(scaled)))}
+    types = {FORMULA: "scalingModifiers", **dict(enumerate(kinds(scaled)))}
     for place, index in enumerate(order):
-        metric, answer, value = spec.metrics[place], readings.get(index), given[index]
-        amount = answer.metric if answer else float(value) if isinstance(value, Fraction) else 0.0
+        metric, answer = spec.metrics[place], answers.get(index)
+        value = None if answer else given[index]
+        amount = (answer.metric or 0.0) if answer else float(value) if isinstance(value, Fraction) else 0.0
         target = metric.amount if metric.target == "Utilization" else metric.amount / 1000
         divisor = target * (replicas if metric.target == "AverageValue" and metric.source == "External" else 1)
         computed = bool(decision.proposals)
@@ -251,10 +279,7 @@ def _window(spec: HpaSpec, *, upward: bool) -> int:
 
 def _keda(scaled: ScaledObject, readings: Mapping[int, Reading], replicas: int) -> tuple[str, int]:
     """What KEDA's own loop does, and the replicas after it."""
-    outcomes = [
-        keda.observe(scaled, readings[index], 0, 0.0) if index in readings else None for index in range(len(scaled.triggers))
-    ]
-    found = keda.state(scaled, outcomes)
+    found = keda.state(scaled, _observations(scaled, readings))
     # What is inactive has been so for longer than cooldownPeriod: until then it stays.
     last_active = NOW_S if found.active else NOW_S - scaled.cooldown_s - 1
     decision = keda.scale(scaled, found, replicas, NOW_S, 0.0, last_active)

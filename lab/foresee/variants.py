@@ -27,6 +27,7 @@ from lab.inputs.triggers.persistent_lag import SHORTEST_S
 from lab.model import hpa
 
 THRESHOLD, SECONDS, MOST = "lagThreshold", "lagSeconds", "maxReplicaCount"
+TARGET = "scalingModifiers.target"  # in place of a lagThreshold, where a formula composes the metric
 DOWN_WINDOW, DOWN_POLICIES = "scaleDown.stabilizationWindowSeconds", "scaleDown.policies"
 DOWN_TOLERANCE = "scaleDown.tolerance"  # varied by ``plane``, and not tuned
 UP_WINDOW, UP_POLICIES = "scaleUp.stabilizationWindowSeconds", "scaleUp.policies"
@@ -48,10 +49,13 @@ class Variant:
 
 def in_force(scaled: ScaledObject) -> dict[str, Value]:
     """The value of each tuned field, defaults included. Raises :class:`InputError` for a trigger that is not simulated."""
-    trigger, crons = lag_trigger(scaled), anchor.crons(scaled)
+    trigger, crons = None if scaled.modifiers else lag_trigger(scaled), anchor.crons(scaled)
     rule = trigger.settings.rule if isinstance(trigger, PersistentLag) else None
     up, down = rules_of(scaled)
     found: dict[str, Value] = {}
+    if scaled.modifiers:
+        target = scaled.modifiers.target
+        found[TARGET] = int(target) if scaled.modifiers.whole else target
     if isinstance(trigger, Kafka):
         found[THRESHOLD] = trigger.lag_threshold
     elif rule:
@@ -83,6 +87,8 @@ def with_changes(scaled: ScaledObject, changes: Changes) -> Variant:
             spec["triggers"][index]["metadata"][field] = text_of(value)
         elif field == MOST:
             spec["maxReplicaCount"] = value
+        elif field == TARGET:
+            spec["advanced"]["scalingModifiers"]["target"] = text_of(value)
         else:
             direction, name = field.split(".")
             written = [policy.to_dict() for policy in value] if isinstance(value, tuple) else value
@@ -143,13 +149,19 @@ def computed_threshold(rate: float, objective_s: float) -> int:
 
 def _values(scaled: ScaledObject, situation: Situation, objective_s: float) -> dict[str, list[Value]]:
     """The values of each field, the current one first. A direction that is disabled has no other."""
-    given, trigger = in_force(scaled), lag_trigger(scaled)
+    given, trigger = in_force(scaled), None if scaled.modifiers else lag_trigger(scaled)
     rule = trigger.settings.rule if isinstance(trigger, PersistentLag) else None
     rate, partitions = situation.consumers.rate, len(situation.shares)
     centre = rate * objective_s * HEADROOM
     needed = math.ceil(max(step.rate for step in situation.profile.steps) / rate)
     least = max(1, scaled.min_replicas)
+    target = given.get(TARGET, 0)
+    assert isinstance(target, int | float), "a number"
+    targets = [
+        max(1, round(target * factor)) if isinstance(target, int) else float(f"{target * factor:.3g}") for factor in AROUND
+    ]
     values: dict[str, list[Value]] = {
+        TARGET: [one for one in targets if one >= 0.001],
         THRESHOLD: [max(1, round(centre * factor)) for factor in AROUND],
         SECONDS: [max(SHORTEST_S, round(objective_s * HEADROOM * factor, 2)) for factor in AROUND],
         MOST: [most for most in (partitions, min(needed, partitions)) if most >= least],

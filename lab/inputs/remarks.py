@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lab.errors import LONGEST, shortened
+from lab.inputs.triggers import prometheus
 from lab.yamltext import TEMPLATE, Document
 
 _SCALING = ("ScaledObject", "HorizontalPodAutoscaler")
@@ -25,7 +26,7 @@ def name(content: Mapping[str, Any]) -> str:
 
 def remarks(chosen: Document, others: Sequence[Document]) -> tuple[str, ...]:
     """Lines on the ScaledObject ``chosen``, which was read without an error, and on the ``others`` of its file."""
-    return (*_rivals(chosen, others), *_target(chosen), *_left(chosen), *_ports(chosen))
+    return (*_rivals(chosen, others), *_target(chosen), *_left(chosen), *_ports(chosen), *_ignored(chosen))
 
 
 def _rivals(chosen: Document, others: Sequence[Document]) -> Iterator[str]:
@@ -87,6 +88,14 @@ def _ports(chosen: Document) -> Iterator[str]:
         if lacking and not _PLACEHOLDER.search(servers):
             place = f"spec.triggers[{number}].metadata.bootstrapServers"
             yield _said(chosen, place, f"{shortened(lacking[0], 80)} has no port: Kafka's client takes HOST:PORT alone")
+
+
+def _ignored(chosen: Document) -> Iterator[str]:
+    """Fields that KEDA no longer reads, and most public files still have."""
+    for number, trigger in enumerate(chosen.content["spec"]["triggers"]):
+        for field in prometheus.IGNORED if trigger["type"] == "prometheus" else ():
+            if field in trigger["metadata"]:
+                yield _said(chosen, f"spec.triggers[{number}].metadata.{field}", "KEDA ignores it")
 
 
 def _said(document: Document, field: str, words: str) -> str:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lab.errors import InputError, closest, report, step, together
-from lab.inputs import hpa_spec
+from lab.inputs import hpa_spec, modifiers
+from lab.inputs.modifiers import ScalingModifiers
 from lab.inputs.scale import Scale
 from lab.inputs.triggers import parsing
 from lab.inputs.triggers.external import External
@@ -40,7 +41,7 @@ _HPA = "horizontalPodAutoscalerConfig"
 _MISTAKEN = {"minReplicas": "minReplicaCount", "maxReplicas": "maxReplicaCount", "behavior": f"advanced.{_HPA}.behavior"}
 _MISTAKEN |= {name: f"advanced.{name}" for name in (_HPA, "scalingModifiers", "restoreToOriginalReplicaCount")}
 _KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job", "CronJob", "Service", "Pod", "Rollout")
-_FALLBACKS = ("static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower")
+_FALLBACKS = ("static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower", modifiers.FALLBACK)
 _ANNOTATIONS = "autoscaling.keda.sh/"
 _SWITCHES = ("paused", "paused-scale-in", "paused-scale-out", "force-activation")
 _PAUSES = (f"{_ANNOTATIONS}paused-replicas", f"{_ANNOTATIONS}paused")
@@ -84,6 +85,7 @@ class ScaledObject:
     cooldown_s: int
     initial_cooldown_s: int
     fallback: Fallback | None
+    modifiers: ScalingModifiers | None
     switches: Switches
     triggers: tuple[Trigger, ...]
     where: str
@@ -112,7 +114,13 @@ class ScaledObject:
         return None
 
     def compressed(self, scale: Scale) -> ScaledObject:
-        """The same policy with its times and its thresholds of lag, also those by default, compressed as ``scale`` declares."""
+        """The same policy with its times and its thresholds of lag, also those by default, compressed as ``scale`` declares.
+
+        Raises :class:`InputError` where a formula compares lag with numbers of its own, which no scale divides.
+        """
+        if self.modifiers and (scale.time, scale.rate) != (1, 1):
+            allowed = f"none at scale {scale.name}: it divides lag, and not the numbers in a formula; take scale real"
+            raise InputError(self.where, "spec.advanced.scalingModifiers.formula", self.modifiers.formula, allowed)
         made = replace(
             self,
             polling_s=scale.seconds(self.polling_s),
@@ -157,6 +165,7 @@ def _parse(given: Fields, where: object) -> ScaledObject:
         parsed = parsing.parse(spec.content.get("triggers"), where)
     if parsed and not least and all(isinstance(trigger, Resource) for trigger in parsed):
         report(InputError(where, "spec.minReplicaCount", least, _NEVER_ZERO))
+    composed = _modifiers(spec, parsed) if parsed else None
     return ScaledObject(
         name=name,
         target=_target(spec),
@@ -167,7 +176,8 @@ def _parse(given: Fields, where: object) -> ScaledObject:
         polling_s=spec.whole("pollingInterval", 1, 86_400, 30, "s"),
         cooldown_s=spec.whole("cooldownPeriod", 0, 86_400, 300, "s"),
         initial_cooldown_s=spec.whole("initialCooldownPeriod", 0, 86_400, 0, "s"),
-        fallback=_fallback(spec, parsed),
+        fallback=_fallback(spec, parsed, composed),
+        modifiers=composed,
         switches=_switches(metadata),
         triggers=parsed,
         where=where if isinstance(where, str) else str(where),
@@ -208,16 +218,20 @@ def _idle(spec: Fields) -> int | None:
     return 0
 
 
-def _fallback(spec: Fields, parsed: tuple[Trigger, ...]) -> Fallback | None:
+def _fallback(spec: Fields, parsed: tuple[Trigger, ...], composed: ScalingModifiers | None) -> Fallback | None:
     """The fallback. Source: ``CheckFallbackValid``."""
     if "fallback" not in spec.content:
         return None
     fallback = spec.under("fallback", "failureThreshold", "replicas", "behavior")
     chosen = fallback.content.get("behavior", "static")
     if chosen not in _FALLBACKS:
-        others = "; scalingModifiers are not modelled" if chosen == "scalingModifiers" else ""
-        fallback.refuse("behavior", f"one of {', '.join(_FALLBACKS)}{others}")
-    if parsed and all(isinstance(trigger, Resource) for trigger in parsed):
+        fallback.refuse("behavior", f"one of {', '.join(_FALLBACKS)}")
+    if parsed and chosen == modifiers.FALLBACK and composed is None and spec.sound("advanced"):
+        allowed = (
+            "another without a scalingModifiers.formula: after failures KEDA tells the HPA -1, which asks for maxReplicaCount"
+        )
+        fallback.refuse("behavior", allowed)
+    if parsed and composed is None and all(isinstance(trigger, Resource) for trigger in parsed):
         spec.refuse("fallback", "none, where every trigger is cpu or memory: KEDA refuses it")
     return Fallback(fallback.whole("failureThreshold", 0, _MOST), fallback.whole("replicas", 0, _MOST), chosen)
 
@@ -225,8 +239,6 @@ def _fallback(spec: Fields, parsed: tuple[Trigger, ...]) -> Fallback | None:
 def _advanced(spec: Fields, name: str) -> str:
     """Check the advanced block; the name of the HPA that KEDA makes. Source: ``getHPAName`` and ``verifyName``."""
     advanced = spec.under("advanced", optional=True)
-    if any(advanced.under("scalingModifiers", optional=True).content.values()):  # KEDA's own updates write an empty block
-        advanced.refuse("scalingModifiers", "nothing: a formula over triggers is not modelled")
     advanced.known(*_ADVANCED, mistaken={"behavior": f"{_HPA}.behavior"})
     advanced.flag("restoreToOriginalReplicaCount")
     settings = advanced.under("horizontalPodAutoscalerConfig", "name", "behavior", optional=True)
@@ -235,6 +247,12 @@ def _advanced(spec: Fields, name: str) -> str:
     if len(made) > _LONGEST_NAME:
         settings.refuse("name", f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
     return made
+
+
+def _modifiers(spec: Fields, parsed: tuple[Trigger, ...]) -> ScalingModifiers | None:
+    """The formula over the triggers that have a name; cpu and memory are no part of it."""
+    names = [one.common.name for one in parsed if one.common.name and not isinstance(one, Resource)]
+    return modifiers.parse(spec.under("advanced", optional=True), names)
 
 
 def _switches(metadata: Fields) -> Switches:

@@ -6,19 +6,20 @@ the one that is named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lab import yamlfile, yamltext
 from lab.errors import InputError, Unusable, closest, report, together
-from lab.inputs import remarks, scaledobject
+from lab.inputs import hpa_on_lag, remarks, scaledobject
 from lab.inputs.scaledobject import ScaledObject
 from lab.yamltext import Document
 
 KIND = "ScaledObject"
 _FLAG = "--name"
+_PLAIN = "a plain HPA, simulated without KEDA; its metric is the sum of its series"
 _SPEC = ("scaleTargetRef", "triggers", "pollingInterval", "cooldownPeriod", "minReplicaCount", "maxReplicaCount")
 _DEEPEST = 12  # mappings and lists in each other, in which a chart's values have triggers
 _WORDS: dict[type, str] = {str: "text", list: "a list"}
@@ -33,15 +34,24 @@ class Found:
     remarks: tuple[str, ...]
 
 
-def load(path: Path, name: str = "") -> Found:
+def load(
+    path: Path, name: str = "", also: Callable[[Mapping[str, Any], object], None] | None = None, *, hpa: bool = False
+) -> Found:
     """The ScaledObject in the file at ``path``, the one of this ``name`` where there are several; "-" is standard input.
 
-    Raises :class:`InputError` for everything in the file that can't be used.
+    Raises :class:`InputError` for everything in the file that can't be used, and for what ``also`` reports of the object.
+    With ``hpa`` a file without a ScaledObject may hold one plain HPA instead (:mod:`lab.inputs.hpa_on_lag`).
     """
     where = yamlfile.name(path)
     with together():
         objects = _objects(yamltext.documents(yamlfile.text(path), where), where)
+        plain = [one for one in objects if one.content.get("kind") == hpa_on_lag.KIND]
+        if hpa and len(plain) == 1 and not any(one.content.get("kind") == KIND for one in objects):
+            made = Document(hpa_on_lag.scaledobject_of(plain[0].content, plain[0].where), plain[0].where)
+            return Found(scaledobject.parse(made.content, where), made, (f"{where}: {_PLAIN}",))
         chosen = _choose(objects, where, name)
+        if also:
+            also(chosen.content, chosen.where)
         scaled = scaledobject.parse(chosen.content, chosen.where)
         return Found(scaled, chosen, remarks.remarks(chosen, [one for one in objects if one is not chosen]))
 

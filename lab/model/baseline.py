@@ -43,6 +43,8 @@ def baseline(policy: Policy, partitions: int, topics: int = 1) -> Baseline:
     floor = Baseline(policy.start, FLOOR)
     if not isinstance(policy, ScaledObject):
         return floor
+    if policy.modifiers and not all(isinstance(trigger, Kafka | PersistentLag) for trigger in policy.triggers):
+        return floor  # what the formula gives is not known from the lag alone
     on_lag = _of_lag(policy)
     if not on_lag.triggers or policy.switches.paused:
         return floor
@@ -58,12 +60,13 @@ def baseline(policy: Policy, partitions: int, topics: int = 1) -> Baseline:
         except ScalerError as error:
             return Baseline(replicas, str(error))
         before = replicas
+        observations = [keda.Observation(one.metric, one.active, False, 0, one.reasons) for one in readings]
         if not replicas:
-            observations = [keda.Observation(one.metric, one.active, False, 0, one.reasons) for one in readings]
             decision = keda.scale(on_lag, keda.state(on_lag, observations), replicas, now, 0.0, None)
             replicas = replicas if decision.replicas is None else decision.replicas
         else:
-            metrics = [hpa.external(one.metric) for one in readings]
+            composed = [keda.compose(on_lag, observations)] if on_lag.modifiers else observations
+            metrics = [None if one.metric is None else hpa.external(one.metric) for one in composed]
             sync, state = hpa.decide(spec, state, replicas, metrics, now)
             replicas = sync.desired
         if replicas == before:

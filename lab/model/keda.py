@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from lab.inputs import modifiers
+from lab.inputs.formula.tree import FormulaError
+from lab.inputs.formula.values import truncated
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.common import Reading, ScalerError
 from lab.inputs.triggers.external import External
@@ -60,11 +63,12 @@ class Decision:
 
 
 def polls(scaled: ScaledObject) -> bool:
-    """Whether pollingInterval matters; else, while the HPA is active, only the HPA's own calls reach the source.
+    """Whether KEDA's loop asks the sources; else, while the HPA is active, only the HPA's own calls reach them.
 
     Source: ``ScaledObject.IsPollingIntervalRelevant`` and ``UsesHPAObservations`` in ``scaledobject_types.go``.
     """
-    return not scaled.min_replicas or scaled.idle_replicas is not None or any(one.common.cached for one in scaled.triggers)
+    zero = not scaled.min_replicas or scaled.idle_replicas is not None
+    return zero or scaled.modifiers is not None or any(one.common.cached for one in scaled.triggers)
 
 
 def observe(
@@ -78,6 +82,7 @@ def observe(
 ) -> Observation:
     """One query's ``outcome`` after fallback; None stands for an external scaler that doesn't name its metric.
 
+    Where a formula composes the metric, its target and type count, and not these of the trigger's.
     ``failures`` counts the failed observations in a row before this one, by loop and HPA together; ``target`` and
     ``metric_type`` are the metric's in the HPA; ``replicas`` the scale target has now, ``ready`` of them ready.
     Source: ``scaleHandler.observeMetric`` in ``pkg/scaling/scale_handler.go`` and ``GetMetricsWithFallback`` and ``doFallback``
@@ -87,16 +92,22 @@ def observe(
     def failed(failures: int, *reasons: str) -> Observation:
         return Observation(None, False, False, failures, reasons)
 
-    fallback = scaled.fallback
+    fallback, composed = scaled.fallback, scaled.modifiers
     if outcome is None:
         return failed(failures, "the scaler is unreachable and names no metric: no fallback counts it")
     if isinstance(outcome, Reading):
         return Observation(outcome.metric, outcome.active, False, 0, outcome.reasons)
     if fallback is None:
         return failed(0, f"{outcome}", "no fallback")
+    if composed and not composed.whole:
+        return failed(0, f"{outcome}", "no fallback: KEDA wants a whole scalingModifiers.target for one")
     failures += 1
     if failures <= fallback.threshold:
         return failed(failures, f"{outcome}", f"failure {failures} of the {fallback.threshold} that failureThreshold lets pass")
+    if fallback.behavior == modifiers.FALLBACK:
+        return Observation(-1.0, False, False, failures, (f"{outcome}", f"failure {failures}: nil to the formula"))
+    if composed:
+        target, metric_type = composed.target, composed.metric_type
     wanted = {
         "static": fallback.replicas,
         "currentReplicas": replicas,
@@ -123,7 +134,47 @@ def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> S
             active = "active" if one.active or one.fallback else "not active"
             found[index] = "failed" if one.metric is None else active
     reasons = tuple(f"trigger {index}: {word}" for index, word in found.items())
+    if scaled.modifiers and "failed" in found.values():
+        return State(False, True, reasons)
+    if scaled.modifiers:
+        one = compose(scaled, observations)
+        return State(one.active, False, one.reasons)
     return State("active" in found.values(), "failed" in found.values(), reasons)
+
+
+def compose(scaled: ScaledObject, observations: Sequence[Observation | None]) -> Observation:
+    """The metric that the formula of ``scaled`` composes of one observation per trigger, None for cpu and memory.
+
+    A fallback of any trigger counts in its place. An error is a failure of the formula, or of a trigger. Source:
+    ``GetScaledObjectMetrics``, ``HandleScalingModifiers`` and ``getScaledObjectState``.
+    """
+    composed, fallback = scaled.modifiers, scaled.fallback
+    assert composed is not None, "asked of a formula alone"
+    fallen = next((one for one in observations if one and one.fallback), None)
+    if fallen and fallen.metric is not None:
+        return replace(fallen, active=fallen.metric > composed.activation)
+    failed = [one for one in observations if one and one.metric is None]
+    if failed:
+        return failed[0]
+    values = {}
+    for trigger, one in zip(scaled.triggers, observations, strict=True):
+        if one and trigger.common.name:
+            gone = fallback and fallback.behavior == modifiers.FALLBACK and one.failures > fallback.threshold
+            values[trigger.common.name] = None if gone else one.metric
+    told = ", ".join(f"{name} {'nil' if value is None else f'{value:g}'}" for name, value in values.items())
+    try:
+        milli = composed.milli(values)
+    except FormulaError as error:
+        return Observation(None, False, False, 0, (f"{composed.formula} with {told} fails: {error}",))
+    if milli is None and fallback is None:
+        return Observation(None, False, False, 0, (f"{composed.formula} with {told} is nil, and there is no fallback",))
+    if milli is None:
+        assert fallback is not None
+        milli = truncated(fallback.replicas * composed.target * 1000)
+    metric = milli / 1000
+    active = milli * 0.001 > composed.activation
+    above = f"{'above' if active else 'not above'} activationTarget {composed.activation:g}"
+    return Observation(metric, active, False, 0, (f"{composed.formula} with {told} is {metric:g}, {above}",))
 
 
 def scale(
@@ -188,17 +239,20 @@ def hpa(
     and where no trigger names a metric: KEDA then makes no HPA and tries again.
     Source: ``newHPAForScaledObject`` and ``getScaledObjectMetricSpecs`` in ``controllers/keda/hpa.go``.
     """
-    metrics = []
+    metrics: list[dict[str, Any]] = []
     for index, trigger in enumerate(scaled.triggers):
         if not isinstance(trigger, External):
             metrics.append(trigger.metric(index, environment or {}))
         elif index in (external or {}):
             metrics.append(trigger.metric(index, *(external or {})[index]))
+    if scaled.switches.paused or not metrics:
+        return None
+    metrics.sort(key=lambda metric: str(metric["type"]))
+    if scaled.modifiers:  # its metric in place of the triggers' own, and of a container's cpu too
+        metrics = [*(metric for metric in metrics if metric["type"] == "Resource"), scaled.modifiers.metric()]
     for metric in metrics:
         if "external" in metric:
             metric["external"]["metric"]["selector"] = {"matchLabels": {OWNER: scaled.name}}
-    if scaled.switches.paused or not metrics:
-        return None
     reference = scaled.content["spec"]["scaleTargetRef"]
     spec: dict[str, Any] = {
         "scaleTargetRef": {
@@ -208,7 +262,7 @@ def hpa(
         },
         "minReplicas": max(1, scaled.min_replicas),
         "maxReplicas": scaled.max_replicas,
-        "metrics": sorted(metrics, key=lambda metric: str(metric["type"])),
+        "metrics": metrics,
     }
     behavior = _behavior(scaled)
     if behavior is not None:

@@ -32,7 +32,7 @@ SIMULATED = Situation(profile.Profile((profile.Step(0, 1, "baseline"),), 60), np
 WORDS = ["", " ", "0", "1", "-1", "007", "1.5", "1e9", "nan", "true", "no", "a,b", "1-3"]
 WORDS += ["500m", "2Gi", "x=y", "\x00", "é", "\n"]
 WORDS += ["kafka", "apache-kafka", "cpu", "memory", "cron", "prometheus", "external", "latest", "AverageValue", "Utilization"]
-WORDS += ["Percent", "a" * 300]
+WORDS += ["Percent", "a" * 300, "a + b", "count([a, b], {# > 1}) ?? nil", "sum(kafka_consumergroup_lag)", "x{y=~'('}[5m]"]
 ODD = [None, True, False, 0, 1, -1, 2**70, -(2**70), 0.5, 1e308, float("nan"), float("inf"), [], {}, set(), b"x"]
 ODD += [datetime.date(2026, 1, 1), [None], [[]], [{}], [{"type": []}], {"a": {}}, {None: 1}, {1: 2}, {True: []}]
 VALUES = st.one_of(st.sampled_from(ODD), st.sampled_from(WORDS))
@@ -124,6 +124,15 @@ NAMED = {"name": "a", "annotations": {"autoscaling.keda.sh/paused": "false"}, "l
 KUBECTL = {"metadata": NAMED, "status": {}}
 ALL = of_kind("ScaledObject", "manifests/*/*.yaml", "docs/examples/*.yaml")
 ALL += [ALL[0] | KUBECTL | {"spec": ALL[0]["spec"] | {"triggers": TRIGGERS[:count]}} for count in range(1, len(TRIGGERS) + 1)]
+LAG = {
+    "serverAddress": "http://p",
+    "query": 'sum(kafka_consumergroup_lag{topic=~"t|u"}) or vector(0)',
+    "threshold": "1",
+}
+FORMULA = {"formula": "max(a, b / 2) > 5 ? a : b ?? 1", "target": "10", "activationTarget": "1", "metricType": "AverageValue"}
+NAMED_TRIGGERS = [TRIGGERS[0] | {"name": "a"}, {"type": "prometheus", "name": "b", "metadata": LAG}]
+FORMED = {"triggers": NAMED_TRIGGERS, "advanced": {"scalingModifiers": FORMULA}}
+ALL += [ALL[0] | {"spec": ALL[0]["spec"] | FORMED}]
 ALL += [{"apiVersion": "v1", "kind": "List", "items": ALL[:1]}]
 METADATA = [one["metadata"] for item in ALL[:-1] for one in item["spec"]["triggers"]]
 LASTING = [dict(one) for one in METADATA if "sustainSeconds" in one]

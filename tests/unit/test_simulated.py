@@ -214,3 +214,41 @@ def test_topics_of_unlike_size_and_traffic(simulated, said):
     for flag, line in wrong.items():
         code, out = said(two, *pods, flag, minReplicaCount=1)
         assert (code, line in out.err) == (2, True)
+
+
+PROM = {"serverAddress": "http://p:9090", "threshold": "1000"}
+LAG = "kafka_consumergroup_lag"
+
+
+def prometheus(query, **metadata):
+    """A prometheus trigger."""
+    return {"type": "prometheus", "metadata": PROM | {"query": query} | metadata}
+
+
+def test_a_query_that_matches_nothing_leaves_the_other_trigger(simulated):
+    """fleet/prom-and-kafka-same-lag: group is no label of that metric, so kafka alone decides: 2, 4, 8, 12."""
+    triggers = [prometheus(f'sum({LAG}{{group="enrich"}})', metricName="lag"), kafka(500)]
+    found = simulated(triggers, *PODS, "--in-flight-s=0.3", minReplicaCount=2, maxReplicaCount=50)
+    assert found["figures"]["most_replicas"] == 12
+    assert any(f"{LAG} has no label group (it is consumergroup)" in line for line in found["notes"])
+    assert any("metricName: KEDA ignores it" in line for line in found["remarks"])
+
+
+def test_every_reason_against_four_triggers_is_told(said):
+    """fleet/four-triggers-gt-zero, sqs-kafka-two-prom: a type, a query that is no lag, and type in a cpu trigger."""
+    ingress = 'avg(sum(irate(ingress_requests{service="svc"}[120s])) by (pod)) or vector(0)'
+    cpu = {"type": "cpu", "metadata": {"type": "Utilization", "value": "60"}}
+    queue = {"type": "aws-sqs-queue", "metadata": {"queueLength": "20"}}
+    lag = prometheus(f'sum({LAG}{{consumergroup="svc"}}) > 0 or vector(0)', metricName="lag")
+    code, out = said([queue, prometheus(ingress, metricName="x"), lag, cpu], *PODS)
+    fields = [line.partition("spec.")[2].partition(": ")[0] for line in out.err.splitlines()]
+    assert (code, fields) == (2, ["triggers[0].type", "triggers[1].metadata.query", "triggers[3].metadata.type"])
+
+
+def test_a_formula_over_two_topics(simulated):
+    """formula-sum: KEDA's a + b, with its reasons in the log."""
+    advanced = {"scalingModifiers": {"formula": "a + b", "target": "10"}}
+    triggers = [kafka(10, topic="t1") | {"name": "a"}, kafka(10, topic="t2") | {"name": "b"}]
+    found = simulated(triggers, *PODS, "--topics=2", "--log", advanced=advanced, maxReplicaCount=12)
+    assert (found["figures"]["most_replicas"], found["figures"]["flips"]) == (12, 0)
+    assert any(line.startswith("a + b with a ") for change in found["log"] for line in change["reasons"])

@@ -144,6 +144,8 @@ def _connection(metadata: Metadata, kind: str, shared: Common) -> None:
     """Check how the brokers are reached; what is secret comes by authenticationRef."""
     metadata.flag("unsafeSsl")
     encrypted = metadata.choice("tls", "disable", "enable", default="disable") == "enable"
+    if kind == KAFKA and metadata.content.get("sasl") == _MSK_IAM:
+        metadata.refuse("sasl", "oauthbearer, with saslTokenProvider aws_msk_iam: aws_msk_iam itself is of type apache-kafka")
     sasl = metadata.choice("sasl", *_SASL[kind], default="none")
     provider = metadata.choice("saslTokenProvider", "bearer", _MSK_IAM, default="bearer")
     if sasl == _MSK_IAM or (sasl == "oauthbearer" and provider == _MSK_IAM):

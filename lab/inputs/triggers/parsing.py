@@ -38,20 +38,25 @@ def parse(triggers: object, where: object) -> tuple[Trigger, ...]:
     with together():
         for index, trigger in enumerate(triggers):
             with step():
-                read = _one(trigger, where, f"spec.triggers[{index}].")
+                others = [one.get("type") for one in triggers if one is not trigger]
+                read = _one(trigger, where, f"spec.triggers[{index}].", others)
                 if read.common.name and read.common.name in {earlier.common.name for earlier in parsed}:
                     report(InputError(where, f"spec.triggers[{index}].name", read.common.name, "a name no other trigger has"))
                 parsed.append(read)
     return tuple(parsed)
 
 
-def _one(trigger: Mapping[str, Any], where: object, place: str) -> Trigger:
+def _one(trigger: Mapping[str, Any], where: object, place: str, beside: Sequence[object]) -> Trigger:
     """The trigger at ``place``. One without a type that has a consumer group is read as kafka, so that all of it is told."""
     kind, metadata = trigger.get("type"), trigger.get("metadata")
     if isinstance(kind, str) and kind in TYPES:
         return TYPES[kind](trigger, where, place)
-    others = _OTHERS.get(str(kind))
-    error = InputError(where, f"{place}type", kind, others or ", ".join(TYPES), "" if others else closest(kind, TYPES))
+    allowed, meant = _OTHERS.get(str(kind), ""), ""
+    if not allowed:
+        rest = "; without it the others can be read" if any(isinstance(one, str) and one in TYPES for one in beside) else ""
+        meant = closest(kind, TYPES)
+        allowed = ", ".join(TYPES) + ("" if meant or kind is None else rest)
+    error = InputError(where, f"{place}type", kind, allowed, meant)
     if kind is not None or not isinstance(metadata, dict) or "consumerGroup" not in metadata:
         raise error
     report(error)

@@ -22,9 +22,8 @@ FIELDS = (
 )
 _PASSWORDS = ("bearerToken", "token", "username", "password", "cert", "key", "ca", "customAuthHeader", "customAuthValue")
 _OAUTH = ("oauthTokenURI", "scopes", "scope", "clientID", "clientSecret", "endpointParams")
-REFUSALS = common.only_by_reference(*_PASSWORDS, *_OAUTH) | {
-    "metricName": "nothing: KEDA ignores metricName, and calls the metric s<index>-prometheus"
-}
+REFUSALS = common.only_by_reference(*_PASSWORDS, *_OAUTH)
+IGNORED = ("metricName",)  # until KEDA 2.9 the metric's name, and still in most public files
 _MODES = ("apiKey", "basic", "tls", "bearer", "custom", "oauth")
 _TIMEOUT = re.compile(r"\d{1,9}|(\d{1,6}(\.\d{1,6})?(ns|us|ms|s|m|h))+")
 
@@ -63,7 +62,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Prometheus:
     accepts and the HPA refuses (not above 0) is refused here."""
     shared = common.read(trigger, where, place)
     metadata = Metadata.read(trigger, where, place)
-    metadata.check(FIELDS, REFUSALS)
+    metadata.check((*FIELDS, *IGNORED), REFUSALS)
     server = metadata.text("serverAddress", "the URL of a Prometheus server")
     if not server.startswith(("http://", "https://")):
         raise metadata.error("serverAddress", "a URL that begins with http:// or https://")

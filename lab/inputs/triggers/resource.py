@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lab.errors import report
 from lab.inputs.triggers import common
 from lab.inputs.triggers.common import Common, Unscaled
 from lab.inputs.triggers.metadata import Metadata
@@ -47,8 +48,11 @@ class Resource(Unscaled):
 
 def parse(trigger: Mapping[str, Any], where: object, place: str) -> Resource:
     """The trigger at ``place``. Raises :class:`InputError` naming the field. Source: ``parseResourceMetadata``."""
-    shared = common.read(trigger, where, place, resource=True, cacheable=False)
     metadata = Metadata.read(trigger, where, place)
+    if "type" in metadata.content and not trigger.get("metricType"):
+        allowed = f"nothing: KEDA 2.18 removed it; write metricType: {metadata.content['type']} beside metadata"
+        report(metadata.error("type", allowed), f"{place}metricType")
+    shared = common.read(trigger, where, place, resource=True, cacheable=False)
     metadata.check(FIELDS, REFUSALS)
     if shared.metric_type == "Utilization":
         value = str(metadata.whole("value", 1, most=2**31 - 1))

@@ -48,15 +48,17 @@ type oracleCase struct {
 	Target      float64             `json:"target"`
 
 	// The scale loop and fallback.
-	Scaled *scaledCase `json:"scaled"`
+	Scaled *scaledCase  `json:"scaled"`
+	Values [][]*float64 `json:"values"` // formula: by call and trigger, null for one that falls back
 }
 
 type answer struct {
-	Refused string           `json:"refused,omitempty"`
-	Metrics []v2.MetricSpec  `json:"metrics,omitempty"`
-	Calls   []callAnswer     `json:"calls,omitempty"`
-	Scale   *scaleAnswer     `json:"scale,omitempty"`
-	Observe []observedAnswer `json:"observe,omitempty"`
+	Refused  string            `json:"refused,omitempty"`
+	Metrics  []v2.MetricSpec   `json:"metrics,omitempty"`
+	Calls    []callAnswer      `json:"calls,omitempty"`
+	Scale    *scaleAnswer      `json:"scale,omitempty"`
+	Observe  []observedAnswer  `json:"observe,omitempty"`
+	Composed []*composedAnswer `json:"composed,omitempty"`
 }
 
 type callAnswer struct {
@@ -153,6 +155,8 @@ func answered(t *testing.T, one *oracleCase, broker *fakeBroker) answer {
 		return scaleCase(t, one.Scaled)
 	case "observe":
 		return observeCase(one.Scaled)
+	case "formula":
+		return formulaAnswer(&one.Scaled.Object, one.Values)
 	}
 	return answer{Refused: "no such kind: " + one.Kind}
 }

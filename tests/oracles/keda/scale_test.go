@@ -68,7 +68,7 @@ func scaleCase(t *testing.T, one *scaledCase) (out answer) {
 			out.Refused = result.Error.Error()
 		}
 		out.Scale = &scaleAnswer{
-			Replicas: target.set, Active: result.LastActiveTime != nil, Polls: object.IsPollingIntervalRelevant(),
+			Replicas: target.set, Active: result.LastActiveTime != nil, Polls: !object.UsesHPAObservations(),
 		}
 	})
 	return out

@@ -90,7 +90,6 @@ def refused_there(cluster, content, namespace):
         ({"triggers": [kafka(lagTreshold="5")]}, "lagTreshold", LET_IN, ""),
         ({"triggers": [TWO_CAPS]}, "limitToPartitionsWithLag", LET_IN, ""),
         ({"idleReplicaCount": 1, "minReplicaCount": 2}, "idleReplicaCount", LET_IN, ""),
-        (yamlfile.read(paths.MANIFESTS / "ridehailing" / "driver-matching-as-written.yaml")["spec"], "metricName", LET_IN, ""),
     ],
 )
 def test_what_keda_refuses_the_lab_refuses_and_more(cluster, namespace, spec, field, who, reason):

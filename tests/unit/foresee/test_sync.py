@@ -185,3 +185,14 @@ def test_the_use_of_pods_is_as_given(percent, replicas):
     (one,) = sync.sync(scaled, [Fraction(percent)], replicas, sync.memory((), 0)).triggers
     assert one.arithmetic is not None
     assert f"ratio {percent / 50:.4g} of {replicas} pods" in one.arithmetic
+
+
+def test_a_formula_is_one_metric_in_place_of_its_triggers(said, answer):
+    """12 partitions each: 33 and 40 are 73 of 10 a pod."""
+    two = (kafka("orders") | {"name": "a"}, kafka("refunds") | {"name": "b"})
+    content = written(*two, advanced={"scalingModifiers": {"formula": "a + b", "target": "10"}})
+    flags = "--lag a=33 --lag b=40 --replicas 4 --partitions 12"
+    (one,) = answer(content, flags)["triggers"]
+    assert (one["trigger"], one["metric"], one["target"], one["proposal"]) == ("formula", 73, 10, 8)
+    code, out, _ = said(content, *flags.split())
+    assert (code, "a + b with a 33, b 40 is 73" in out, "4 -> 8 (HPA)" in out) == (0, True, True)

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.foresee import sources
-from lab.foresee.curve import Arrivals
 from lab.foresee.group import Consumers, Seen
+from lab.foresee.queries import Answer, Names
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation
 from lab.foresee.usage import Footprint
@@ -82,8 +81,8 @@ def test_a_query_on_arrivals_asks_for_the_rate_over_the_threshold():
 
 def test_before_its_start_a_profile_counts_as_its_first_rate():
     """A window that reaches before 0 s sees the baseline, and neither nothing nor a spike."""
-    (trigger,) = lag_150_with(asking("sum(rate(kafka_topic_partition_current_offset[5m]))", 1), alone=True).triggers
-    value = sources.query_of(trigger, Arrivals(step(180, 1800)), "so.yaml")
+    here = Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0))
+    value = Answer("sum(rate(kafka_topic_partition_current_offset[5m]))", Names("", ("",)), here, "so.yaml", "query")
     nothing = np.zeros(P)
-    seen = [value(Seen(now, nothing, nothing, nothing, [])) for now in (0.0, 100.0, 150.0, 300.0, 450.0)]
+    seen = [value(Seen(now, nothing, nothing, nothing, []))[0] for now in (0.0, 100.0, 150.0, 300.0, 450.0)]
     assert seen == pytest.approx([180, 180, 180, (180 + 1800) / 2, 1800])

@@ -246,3 +246,21 @@ def test_an_empty_list_of_policies_is_what_keda_makes_of_it(file):
     behavior = {"scaleUp": {"policies": []}}
     found = scaledobject_file.load(file(named(advanced={"horizontalPodAutoscalerConfig": {"behavior": behavior}}))).scaled
     assert found.content["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"] == behavior
+
+
+def test_a_field_that_keda_ignores_has_a_line(file):
+    """metricName of a prometheus trigger, which most public files have, is no reason to refuse it."""
+    metadata = {"serverAddress": "http://p:9090", "metricName": "lag", "query": "sum(x)", "threshold": "1"}
+    found = scaledobject_file.load(file(named(triggers=[{"type": "prometheus", "metadata": metadata}])))
+    assert [one.partition("spec.")[2] for one in found.remarks] == ["triggers[0].metadata.metricName: KEDA ignores it"]
+
+
+def test_a_plain_hpa_is_taken_where_it_may_be(file):
+    """Alone; beside a ScaledObject it is the rival that it was."""
+    metric = {"type": "External", "external": {"metric": {"name": "kafka_consumergroup_lag"}}}
+    metric["external"]["target"] = {"type": "AverageValue", "averageValue": "150"}
+    path = file(hpa(metrics=[metric]))
+    found = scaledobject_file.load(path, hpa=True)
+    assert (found.scaled.name, found.scaled.triggers[0].query) == ("x", "sum(kafka_consumergroup_lag{})")
+    assert "a plain HPA" in found.remarks[0]
+    assert said(path) == ["my.yaml: no ScaledObject is in it, but HorizontalPodAutoscaler x"]

@@ -19,7 +19,7 @@ FIELDS = {
     "memory": (resource.FIELDS, resource.REFUSALS),
     "external": (external.FIELDS, external.REFUSALS),
 }
-NOT_KEDAS = {"prometheus": {"metricName"}}  # of KEDA's until 2.9, which people still write: refused with what became of it
+
 
 # KEDA's code asks the metadata for these by name, besides what its schema lists: the file under pkg/scalers that does.
 AWS = ("identityOwner", "awsAccessKeyID", "awsAccessKeyIDFromEnv", "awsSecretAccessKeyFromEnv")
@@ -59,7 +59,7 @@ def test_kedas_fields_are_taken_or_refused_with_a_reason_and_no_others(kind, par
     elsewhere = {one["name"] for one in parameters[kind]} - written
     gone = {one["name"] for one in parameters[kind] if one.get("deprecated")}
     assert set(taken) - (BY_HAND.keys() - written) == written - gone
-    assert set(refused) - NOT_KEDAS.get(kind, set()) == elsewhere | gone
+    assert set(refused) == elsewhere | gone
     assert all(refused.values())
 
 

@@ -43,6 +43,12 @@ from tests.unit.inputs.written import (
         ("kafka", "pollingInterval", "5", "pollingInterval: '5' | did you mean spec.pollingInterval?"),
         ("kafka", "saslPassword", "hunter2", "saslPassword: '(not shown)' | one of the fields"),
         ("kafka", "password", "hunter2", "password: '(not shown)' | nothing: KEDA takes it from the Tr"),
+        (
+            "kafka",
+            "sasl",
+            "aws_msk_iam",
+            "sasl: 'aws_msk_iam' | oauthbearer, with saslTokenProvider aws_msk_iam: aws_msk_iam itself",
+        ),
         ("kafka", "saslTokenProvider", "aws", "saslTokenProvider: 'aws' | bearer or aws_msk_iam"),
         ("apache", "fullMetadata", "true", "fullMetadata: 'true' | one of the fields"),
         ("apache", "topic", None, "topic: missing | a topic, here or by topicFromEnv: without one apache-k"),
@@ -59,7 +65,6 @@ from tests.unit.inputs.written import (
         ("prometheus", "threshold", "0", "threshold: '0' | a number from 0.001"),
         ("prometheus", "activationThreshold", "ten", "activationThreshold: 'ten' | a number,"),
         ("prometheus", "ignoreNullValues", "no", "ignoreNullValues: 'no' |"),
-        ("prometheus", "metricName", "x", "metricName: 'x' | nothing: KEDA ignores metricName"),
         ("prometheus", "customHeaders", "a", "customHeaders: '(not shown)' | pairs"),
         ("cron", "timezone", "Berlin", "timezone: 'Berlin' | a time zone such as Europe/Berlin"),
         ("cron", "start", "0 8 * *", "start: '0 8 * *' | five fields of a crontab"),
@@ -84,6 +89,11 @@ def test_a_bad_trigger_is_one_clear_line(kind, field, value, line):
     assert line in said
 
 
+def test_the_name_of_a_metric_is_taken():
+    """KEDA ignores metricName, which most public prometheus triggers still have."""
+    assert one(PROMETHEUS, metricName="x").metric(0, {}) == one(PROMETHEUS).metric(0, {})
+
+
 @pytest.mark.parametrize(
     ("trigger", "line"),
     [
@@ -94,6 +104,10 @@ def test_a_bad_trigger_is_one_clear_line(kind, field, value, line):
         (KAFKA | {"authenticationRef": {"name": "x", "kind": "Secret"}}, "authenticationRef.kind: 'Secret' |"),
         (KAFKA | {"metadata": None}, "metadata: missing | a mapping of strings"),
         ({"type": "redis"}, "type: 'redis' | kafka, apache-kafka, prometheus, cron, cpu, memory, exter"),
+        (
+            {"type": "cpu", "metadata": {"type": "Utilization", "value": "80"}},
+            "metadata.type: 'Utilization' | nothing: KEDA 2.18 removed it; write metricType: Utilization beside metadata",
+        ),
         ({"type": "external-push"}, "type: 'external-push' | external: the lab's scaler answers when"),
         ({"type": ["kafka"]}, "type: ['kafka'] | kafka, apache-kafka"),
         ({"type": {"kafka": 1}}, "type: {'kafka': 1} | kafka, apache-kafka"),
@@ -141,6 +155,13 @@ def test_memory_is_written_as_kubernetes_writes_it(written, canonical):
     assert target == {"type": "AverageValue", "averageValue": canonical}
 
 
+def test_a_type_that_is_not_known_is_named_beside_the_others():
+    """Those can be read without it."""
+    said = refused(parsing.parse, [{"type": "aws-sqs-queue", "metadata": {}}, KAFKA], "my.yaml")
+    assert said.startswith("my.yaml: spec.triggers[0].type: 'aws-sqs-queue' | kafka, apache-kafka, ")
+    assert said.endswith("; without it the others can be read")
+
+
 def test_triggers_have_names_of_their_own():
     """KEDA refuses the second of a name; no trigger at all is refused too."""
     named = [KAFKA | {"name": "a"}, CPU | {"name": "a"}]
@@ -161,7 +182,7 @@ def test_a_cap_by_topic_needs_a_topic():
         ({"idleReplicaCount": 2, "minReplicaCount": 4}, "| 0: the HPA raises any other to minReplicaCount again"),
         ({"fallback": {"replicas": 3}}, "spec.fallback.failureThreshold: missing |"),
         ({"fallback": {"failureThreshold": 3, "replicas": 3, "behavior": "none"}}, "spec.fallback.behavior: 'none'"),
-        ({"advanced": {"scalingModifiers": {"formula": "a + b"}}}, "| nothing: a formula over triggers is not modelled"),
+        ({"advanced": {"scalingModifiers": {"formula": "1 + 1"}}}, "spec.advanced.scalingModifiers.target: missing |"),
         ({"scaleTargetRef": {"kind": "Deployment"}}, "spec.scaleTargetRef.name: missing |"),
         ({"initialCooldownPeriod": -1}, "spec.initialCooldownPeriod: -1 |"),
         ({"behavior": {}}, "spec.behavior: {} | did you mean advanced.horizontalPodAutoscalerConfig.behavior?"),

@@ -179,6 +179,14 @@ def scaled_case(random, kind, **more):
     spec["triggers"] = [{"type": "kafka", "metadata": {"bootstrapServers": "b", "consumerGroup": "g", "topic": "t"}}]
     if random.random() > 0.8:
         spec["triggers"][0]["useCachedMetrics"] = True
+    if composed := random.random() > 0.7:
+        spec["triggers"][0]["name"] = "lag"
+        made = {
+            "formula": "lag ?? 1",
+            "target": random.choice(["10", "7", "2.5"]),
+            "metricType": random.choice(["AverageValue", "Value"]),
+        }
+        spec["advanced"] = {"scalingModifiers": made}
     waits = [0, 10, 300]
     for name, values in (("minReplicaCount", [0, 1, 4]), ("cooldownPeriod", waits), ("initialCooldownPeriod", waits)):
         if random.random() > 0.4:
@@ -186,7 +194,8 @@ def scaled_case(random, kind, **more):
     if spec.get("minReplicaCount", -1) >= 0 and random.random() > 0.7:
         spec["idleReplicaCount"] = 0
     if random.random() > 0.5 or kind == "observe":
-        behavior = random.choice(["static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower"])
+        behaviors = ["static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower"]
+        behavior = random.choice([*behaviors, *(["scalingModifiers"] if composed else [])])
         spec["fallback"] = {"failureThreshold": random.choice([0, 1, 3]), "replicas": random.choice([0, 1, 6])}
         spec["fallback"]["behavior"] = behavior
     annotations = {}

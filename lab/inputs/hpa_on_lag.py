@@ -1,0 +1,65 @@
+"""A plain autoscaling/v2 HPA on a group's lag, as the ScaledObject whose HPA decides alike. Pure.
+
+Its External metric is a series of Prometheus, as an adapter serves it: the HPA adds up what it is given, so it is a sum, and
+the selector's labels are those of the query.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from lab.errors import InputError
+from lab.inputs import hpa_spec
+from lab.inputs.hpa_spec import Metric
+from lab.yamlfile import Fields
+
+KIND = "HorizontalPodAutoscaler"
+_KEDAS = re.compile(r"s\d+-kafka-.*")  # the name that KEDA gives a kafka trigger's metric
+_SERIES = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
+_SERVER = "http://prometheus"  # nobody asks it
+
+
+def scaledobject_of(hpa: Mapping[str, Any], where: object) -> dict[str, Any]:
+    """The content of a ScaledObject with a trigger for each metric of ``hpa``. Raises :class:`InputError` naming the field of
+    the HPA that can't be used."""
+    given = Fields(hpa, where)
+    read = hpa_spec.parse(hpa, where)
+    spec = given.under("spec")
+    written: list[Fields | None] = [*spec.each("metrics")] or [None] * len(read.metrics)
+    made: dict[str, Any] = {
+        "scaleTargetRef": dict(spec.under("scaleTargetRef").content),
+        "minReplicaCount": read.min_replicas,
+        "maxReplicaCount": read.max_replicas,
+        "triggers": [_trigger(metric, one) for metric, one in zip(read.metrics, written, strict=True)],
+    }
+    if not read.min_replicas:
+        raise InputError(where, "spec.minReplicas", 0, "from 1: what wakes a group from 0 is not simulated without KEDA")
+    if "behavior" in spec.content:
+        made["advanced"] = {"horizontalPodAutoscalerConfig": {"behavior": spec.content["behavior"]}}
+    head = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject"}
+    return head | {"metadata": {"name": given.under("metadata").text("name", "the name of the HPA")}, "spec": made}
+
+
+def _trigger(metric: Metric, written: Fields | None) -> dict[str, Any]:
+    if metric.source == "Resource" or written is None:
+        percent = metric.target == "Utilization"
+        value = f"{metric.amount}" if percent else f"{metric.amount}m" if metric.name == "cpu" else f"{metric.amount // 1000}"
+        return {"type": metric.name, "metricType": metric.target, "metadata": {"value": value}}
+    threshold = f"{metric.amount // 1000}" if metric.amount % 1000 == 0 else f"{metric.amount / 1000:.3f}"
+    query = f"sum({_selector(metric.name, written.under('external').under('metric'))})"
+    metadata = {"serverAddress": _SERVER, "query": query, "threshold": threshold}
+    return {"type": "prometheus", "metricType": metric.target, "metadata": metadata}
+
+
+def _selector(name: str, given: Fields) -> str:
+    """The series that the metric selects."""
+    if _KEDAS.fullmatch(name):
+        return "kafka_consumergroup_lag"
+    if not _SERIES.fullmatch(name):
+        raise given.error("name", "the name of a series of Prometheus such as kafka_consumergroup_lag")
+    selector = given.under("selector", "matchLabels", optional=True)
+    labels = selector.under("matchLabels", optional=True).content
+    return f"{name}{{{','.join(f'{label}={json.dumps(str(value))}' for label, value in labels.items())}}}"
