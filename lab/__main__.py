@@ -35,7 +35,7 @@ COMMANDS = {
     "down": "end clusters kept with --keep-cluster, and what a crash left",
 }
 # The extra that a command takes as a whole, where the first module that lacks may be of a smaller one.
-LEAST = {"report": "report"} | dict.fromkeys(("demo", "build", "images", "down"), "trial")
+LEAST = {"report": "report"} | dict.fromkeys(("accept", "demo", "build", "images", "down"), "trial")
 COMPLETION = "_ARGCOMPLETE"  # a shell asks what may follow COMP_LINE
 READER_GONE = 128 + 13  # what a shell says of a program that SIGPIPE ended
 
