@@ -3,6 +3,7 @@
 import copy
 import datetime
 import functools
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from lab import paths, yamlfile
 from lab.errors import LONGEST, InputError
+from lab.foresee import sync
 from lab.foresee.group import Consumers
 from lab.foresee.scaler import Scaler
 from lab.foresee.situation import Situation
@@ -21,6 +23,9 @@ from lab.inputs import hpa_spec, inputs, policy, profile, scaledobject, workload
 from lab.inputs import scale as scales
 from lab.inputs.scale import Scale
 from lab.inputs.triggers import persistent_lag as lag_scaler
+from lab.inputs.triggers.cron import Cron
+from lab.inputs.triggers.external import PersistentLag
+from lab.inputs.triggers.kafka import Kafka
 from lab.yamltext import Document, Source
 from tests.thoroughness import examples
 
@@ -111,6 +116,13 @@ def a_policy(content):
     policy.parse(content, FILE).compressed(QUICK)
 
 
+def a_sync(content):
+    """One sync at two replicas."""
+    scaled = scaledobject.parse(content, FILE)
+    known = {Cron: datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC), Kafka: [3, 0, 5], PersistentLag: [3, 0, 5]}
+    sync.sync(scaled, [known.get(type(one), Fraction(1)) for one in scaled.triggers], 2, sync.memory((), 0))
+
+
 GROUP = {"bootstrapServers": "b:1", "consumerGroup": "g", "topic": "t"}
 TRIGGERS = [
     {"type": "kafka", "metadata": GROUP | {"partitionLimitation": "1,2-4"}},
@@ -140,6 +152,7 @@ HPAS = of_kind("HorizontalPodAutoscaler", "manifests/*/*.yaml")
 PARSERS = {
     "ScaledObject of a trial": (a_scaledobject, ALL),
     "ScaledObject of simulate": (lambda content: Scaler(scaledobject.parse(content, FILE), SIMULATED), ALL),
+    "ScaledObject of sync": (a_sync, ALL),
     "profile": (a_file(lambda: profile.load(FILE)), committed("docs/examples/evening-peak.yaml", "profiles/*.yaml")),
     "workload": (a_file(lambda: workload.load(FILE)), committed("docs/examples/enricher.yaml")),
     "HPA": (a_policy, HPAS),
