@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -50,9 +50,10 @@ def add_flags(parser: Flags) -> None:
 
 def run(options: Namespace) -> int:
     """Decide and print. Returns the exit code."""
-    scaled = scaledobject_file.load(options.scaledobject, options.name).scaled
+    given = scaledobject_file.load(options.scaledobject, options.name)
     remembered = sync.memory(options.recommended or (), options.changed)
-    found = sync.sync(scaled, _given(scaled, options), options.replicas, remembered)
+    found = sync.sync(given.scaled, _given(given.scaled, options), options.replicas, remembered)
+    found = replace(found, remarks=given.remarks)
     print(as_json(asdict(found)) if options.json else _text(found))
     return 0
 
@@ -169,4 +170,4 @@ def _text(found: Sync) -> str:
     if found.window_s is not None:
         add("", [f"{found.replicas} -> {found.steady} once every sync of {found.window_s} s has asked for this"])
     head = f"{found.scaledobject}: one sync at {found.replicas} replicas, of {found.min_replicas} to {found.max_replicas}"
-    return f"{head}\n{table(rows)}"
+    return "\n".join([head, table(rows), *found.remarks])

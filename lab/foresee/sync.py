@@ -60,7 +60,8 @@ class Sync:
 
     The largest proposal wins. The HPA's tolerance keeps ratios from ``tolerance_low`` to ``tolerance_high``; ``limits`` says
     what window, policies and bounds did then. ``steady`` is the decision where every sync of the windows asked for the same,
-    ``window_s`` the window that keeps it back, None where none does. ``keda`` says what KEDA does besides.
+    ``window_s`` the window that keeps it back, None where none does. ``keda`` says what KEDA does besides,
+    ``remarks`` what about the file deserves a line.
     """
 
     scaledobject: str
@@ -77,6 +78,7 @@ class Sync:
     steady: int
     window_s: int | None
     keda: str
+    remarks: tuple[str, ...] = ()
 
 
 def memory(recommended: Sequence[int], changed: int) -> State:

@@ -105,6 +105,12 @@ def test_each_step_of_a_decision_is_said(said):
     assert "4 -> 1 once every sync of 300 s has asked for this" in text
 
 
+def test_what_deserves_a_line_is_said(said):
+    """As by simulate."""
+    _, text, _ = said(written(kafka(consumerGroup="<GROUP>")), "--lag=5", "--replicas=4", "--partitions=12")
+    assert "<GROUP> looks like a placeholder" in text.splitlines()[-1]
+
+
 def test_from_zero_and_to_zero_it_is_keda(answer):
     """The HPA is off at 0. Activation is above its threshold, and cooldownPeriod is before the end."""
     asleep = written(kafka(activationLagThreshold="5"), least=0, cooldownPeriod=60)
