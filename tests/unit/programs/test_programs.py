@@ -51,7 +51,7 @@ SEVERAL = (
         ("producer", [X, "--rate=-5"], {}, "argument --rate: '-5' is not allowed"),
         ("producer", [X, "--profile=nowhere.yaml"], {}, "nowhere.yaml: No such file"),
         ("producer", [X, "--spike-hold=5000"], {}, "spike_hold: 5000.0 is not allowed"),
-        ("producer", [X], {"PROFILE_YAML": "kind: ["}, "PROFILE_YAML: line 1"),
+        ("producer", [X], {"PROFILE_YAML": "kind: ["}, "PROFILE_YAML:2: no YAML"),
         ("producer", [X, "--topics=2"], {}, SEVERAL),
         ("exporter", [X, "--metrics-port=99999"], {}, "argument --metrics-port: '99999'"),
         ("exporter", [X, "--topics=2"], {}, SEVERAL),
