@@ -133,7 +133,8 @@ def _by_trigger(
         wanted = wanted or [index for index in fitting if name == kinds[index]]
         if not wanted or (len(wanted) > 1 and not (shared and not name)):
             allowed = ", ".join(f"{labels[index]}=..." for index in fitting) or "none: no trigger takes it"
-            raise InputError("command line", flag, name or None, allowed)
+            shown = name or (",".join(map(str, value)) if isinstance(value, list) else str(value))
+            raise InputError("command line", flag, shown, allowed)
         found |= dict.fromkeys(wanted, value)
     return found
 

@@ -144,7 +144,7 @@ def test_the_persistent_lag_scaler_sees_a_lag_that_has_lasted(answer):
     [
         ([kafka()], "--partitions=3", "command line: --lag: missing; allowed: orders=messages"),
         ([kafka()], "--lag=3", "command line: --partitions: missing; allowed: orders=N, 1 to 100,000"),
-        ([kafka(), kafka("b")], "--lag=3", "command line: --lag: missing; allowed: orders=..., b=..."),
+        ([kafka(), kafka("b")], "--lag=3", "command line: --lag: '3' is not allowed; allowed: orders=..., b=..."),
         ([kafka()], "--lag=b=3", "command line: --lag: 'b' is not allowed; allowed: orders=..."),
         ([kafka()], "--lag=x", "command line: --lag: 'x' is not allowed; allowed: TRIGGER=N or N: 0 to"),
         ([kafka(partitionLimitation="9")], "--lag=1,2", "spec.triggers[0]: 'no partition of topic"),
