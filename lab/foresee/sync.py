@@ -186,10 +186,8 @@ def _spec(scaled: ScaledObject) -> HpaSpec:
     names = [name for one in scaled.triggers if isinstance(one, Kafka) for name in (one.servers, one.group, one.topic)]
     made = keda.hpa(scaled, {name.variable: name.variable for name in names}, external.answers(scaled.triggers))
     if made is None or (scaled.modifiers is None and len(made["spec"]["metrics"]) < len(scaled.triggers)):
-        paused = scaled.switches.paused
-        field, value = ("metadata.annotations", "paused") if paused else ("spec.triggers", "external")
-        allowed = "a ScaledObject that scales" if paused else "no external trigger but the persistent-lag scaler's"
-        raise InputError(scaled.where, field, value, allowed)
+        allowed = "a ScaledObject that scales" if scaled.pause else "no external trigger but the persistent-lag scaler's"
+        raise InputError(scaled.where, *(scaled.pause or ("spec.triggers", "external")), allowed)
     return hpa_spec.parse(made, scaled.where)
 
 
