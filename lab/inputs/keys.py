@@ -22,8 +22,9 @@ class Entities:
     """
 
     def __init__(self, seed: int, entities: int = ENTITIES, exponent: float = ZIPF) -> None:
-        weights = np.arange(1, entities + 1, dtype=np.float64) ** -exponent
-        self._cumulative = np.cumsum(weights)
+        weights = np.arange(1, entities + 1, dtype=np.float64)
+        weights **= -exponent  # in place, as what follows: an array of 40 MB takes a moment to be had
+        self._cumulative = np.cumsum(weights, out=weights)
         self._cumulative /= self._cumulative[-1]
         self._random = np.random.Generator(np.random.PCG64(seed))
         self._entities = entities
