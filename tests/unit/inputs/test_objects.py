@@ -90,7 +90,7 @@ def test_a_store_is_not_simulated(tmp_path, capsys):
     file = tmp_path / "pods.yaml"
     file.write_text("kind: Workload\nstore_slots: 12\n")
     assert main(["simulate", f"--scaledobject={ORDERS}", f"--workload={file}", "--profile=plateau"]) == 2
-    line = "pods.yaml: store_slots: 12 is not allowed; allowed: 0: a store that pods share"
+    line = "pods.yaml:2: store_slots: 12 is not allowed; allowed: 0: a store that pods share"
     assert line in capsys.readouterr().err
 
 

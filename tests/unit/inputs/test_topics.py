@@ -183,7 +183,7 @@ def test_the_simulator_is_told_the_topics_by_flag_or_workload(tmp_path, capsys):
     """Both give the same; without either the second topic is refused in one line."""
     pods = tmp_path / "pods.yaml"
     pods.write_text("kind: Workload\nprocess_ms: 5-15\nconcurrency: 1\ntopics: 2\n")
-    given = [f"--scaledobject={TWO}", "--profile=plateau", "--start-s=60", "--json"]
+    given = [f"--scaledobject={TWO}", "--profile=plateau", "--start-s=60", "--in-flight-s=2.5", "--json"]
     told = []
     for more in ([f"--workload={pods}"], ["--pod-rate=100", "--topics=2"]):
         assert main(["simulate", *given, *more, "--fail-on=nothing"]) == 0
