@@ -31,9 +31,11 @@ CHANGED = "changed"  # in the results: the file with the change, and the results
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
-    parser.flag("scaledobject", Path, None, "the ScaledObject, as you deploy it")
+    again = "a file: it is read again by each trial"
+    parser.flag("scaledobject", _file, None, "the ScaledObject, as you deploy it", again)
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/ [step-10x]", optional=True)
-    parser.flag("workload", Path, None, "what pods do (kind: Workload); the default workload without it", optional=True)
+    text = "what pods do (kind: Workload); the default workload without it"
+    parser.flag("workload", _file, None, text, again, optional=True)
     parser.flag("cluster", choice("binary", "kind", "existing"), "binary", "where the trial runs", "binary, kind or existing")
     text = (
         "a name in profiles/scales.yaml [the most compressed that keeps the ScaledObject's times; real on an existing cluster]"
@@ -78,8 +80,14 @@ class Acceptance:
     decision: Decision | None
 
 
+def _file(text: str) -> Path:
+    if text == "-":
+        raise ValueError(text)
+    return Path(text)
+
+
 def _profile(text: str | None) -> Path | None:
-    if text is None or Path(text).suffix in (".yaml", ".yml"):
+    if text is None or Path(text).suffix or len(Path(text).parts) > 1:
         return Path(text) if text else None
     try:
         return COMMITTED.profile(text)
