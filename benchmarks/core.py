@@ -19,6 +19,7 @@ QUESTION = [
     f"--profile={EXAMPLES / 'evening-peak.yaml'}",
     f"--workload={EXAMPLES / 'enricher.yaml'}",
     "--start-s=60",
+    "--fail-on=nothing",
 ]
 
 
