@@ -65,6 +65,7 @@ OPTIONS = {
         "claims that are known to be breached (docs/nightly.md): what differs from a suite of that file fails, nothing else",
     ),
     **{name: Option("FILE", _BROUGHT.format(what), None, PATH) for name, what in USER_FILES.items()},
+    "name": Option("NAME", "the ScaledObject of this name, where several are in your own file", ""),
     "order-seed": Option("N", "seed of the order within a block (default: a new one)", None, whole(0, MOST_SEED)),
     "hpa-sync-s": Option(
         "S",
@@ -253,7 +254,7 @@ def user_files(options: Namespace) -> UserFiles:
     """The files that a user brought with the options of :data:`USER_FILES`."""
     from lab.trial.user_files import UserFiles
 
-    return UserFiles(options.lab_scaledobject, options.lab_profile, options.lab_workload)
+    return UserFiles(options.lab_scaledobject, options.lab_profile, options.lab_workload, options.lab_name)
 
 
 def chosen_scale(options: Namespace) -> Scale:

@@ -33,6 +33,7 @@ def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
     again = "a file: it is read again by each trial"
     parser.flag("scaledobject", _file, None, "the ScaledObject, as you deploy it", again)
+    parser.flag("name", str, "", "the ScaledObject of this name, where several are in the file")
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/ [step-10x]", optional=True)
     text = "what pods do (kind: Workload); the default workload without it"
     parser.flag("workload", _file, None, text, again, optional=True)
@@ -56,7 +57,7 @@ def run(options: Namespace) -> int:
             raise NotInstalled(module, "trial")
     if options.try_fix and options.from_records:
         raise InputError("command line", "--try-fix", True, "without --from-records, which runs nothing")
-    given = UserFiles(options.scaledobject, _profile(options.profile), options.workload)
+    given = UserFiles(options.scaledobject, _profile(options.profile), options.workload, options.name)
     options.scale = options.scale or (scales.REAL if options.cluster == "existing" else None)
     scale = scales.load(options.scale) if options.scale else given.scale()
     inputs = given.read(scale, options.cluster, Library.of(Path()))  # what can't be used is said before anything starts
@@ -97,8 +98,14 @@ def _profile(text: str | None) -> Path | None:
 
 def _accept(options: Namespace, given: UserFiles, results: Path) -> Acceptance:
     """Run the acceptance of the files ``given`` by pytest, with its records in ``results``."""
-    words = {"scaledobject": given.scaledobject, "profile": given.profile, "workload": given.workload}
-    words |= {"cluster": options.cluster, "scale": options.scale, "results": results, "from-records": options.from_records}
+    words: dict[str, object] = {"scaledobject": given.scaledobject, "profile": given.profile, "workload": given.workload}
+    words |= {
+        "name": given.named,
+        "cluster": options.cluster,
+        "scale": options.scale,
+        "results": results,
+        "from-records": options.from_records,
+    }
     command = [sys.executable, "-P", "-m", "pytest", str(paths.ACCEPTANCE), "-m", "spike", "--rootdir=."]
     command += ["-c", str(paths.ACCEPTANCE / "pytest.ini"), *(f"--lab-{name}={word}" for name, word in words.items() if word)]
     before = _stamp(results)

@@ -99,6 +99,7 @@ def _question(given: UserFiles, inputs: Inputs, record: Record | None) -> Questi
     situation.add_flags(parser)
     words = [f"--scaledobject={given.scaledobject}", f"--profile={given.profile or paths.PROFILES / f'{PROFILE}.yaml'}"]
     rate = [f"--pod-rate={inputs.workload.rate}", f"--partitions={inputs.partitions}"]
+    words += [f"--name={given.named}"] if given.named else []
     words += [f"--workload={given.workload}"] if given.workload else rate
     try:
         if record is not None:

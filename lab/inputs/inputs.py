@@ -204,17 +204,19 @@ def read(
     driver: str = PRODUCER,
     brokers: Brokers | None = None,
     library: Library = COMMITTED,
+    named: str = "",
 ) -> Inputs:
     """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
 
     ``during`` has events by the phase of the profile at whose beginning they happen. A name is that of a file in ``library``; a
-    path is a file of the user's: a policy is then a ScaledObject, and adopted. A :class:`Variant` is either with changes.
+    path is a file of the user's: a policy is then the ScaledObject in it, of several the one ``named`` so, and adopted. A
+    :class:`Variant` is either with changes.
     """
     workload.check()
     profile_file = profile_name if isinstance(profile_name, Path) else library.profile(profile_name)
     given = profile.load(profile_file)
     variant = policy_name if isinstance(policy_name, Variant) else Variant(policy_name)
-    own = scaledobject_file.load(variant.base) if isinstance(variant.base, Path) else None
+    own = scaledobject_file.load(variant.base, named) if isinstance(variant.base, Path) else None
     policy_file = variant.base if isinstance(variant.base, Path) else library.policy(variant.base)
     written = own.written if own else yamlfile.document(policy_file)
     where, base = variant.where(policy_file) if variant.changes else written.where, written.content

@@ -22,19 +22,21 @@ PROFILE, POLICY = "step-10x", "lag"
 
 @dataclass(frozen=True)
 class UserFiles:
-    """The files that were given; None where the acceptance's own is taken."""
+    """The files that were given; None where the acceptance's own is taken. ``named`` is one ScaledObject of several."""
 
     scaledobject: Path | None = None
     profile: Path | None = None
     workload: Path | None = None
+    named: str = ""
 
     def __bool__(self) -> bool:
         return any((self.scaledobject, self.profile, self.workload))
 
     @property
     def name(self) -> str:
-        """The name of the file with the policy under trial."""
-        return self.scaledobject.name if self.scaledobject else f"{POLICY}.yaml"
+        """The name of the file with the policy under trial, and that of its object where several are in it."""
+        file = self.scaledobject.name if self.scaledobject else f"{POLICY}.yaml"
+        return f"{file} ({self.named})" if self.named else file
 
     def plan(self) -> dict[str, Any]:
         """The profile, policy, workload and partitions of the trial. Raises :class:`InputError` for a bad workload."""
@@ -44,6 +46,7 @@ class UserFiles:
             "policy": self.scaledobject or POLICY,
             "workload": chosen,
             "partitions": partitions,
+            "named": self.named,
         }
 
     def read(self, scale: Scale, runtime: str, library: Library) -> Inputs:
@@ -60,7 +63,7 @@ class UserFiles:
         quick = scales.load(scales.QUICK)
         if self.scaledobject is None:
             return quick
-        policy, (chosen, _) = scaledobject_file.load(self.scaledobject).scaled, self._workload()
+        policy, (chosen, _) = scaledobject_file.load(self.scaledobject, self.named).scaled, self._workload()
         traffic = profiles.load(self.profile or paths.PROFILES / f"{PROFILE}.yaml")
         slower = (one for one in scales.declared() if one.time <= quick.time and one.rate == quick.rate)
         return next(

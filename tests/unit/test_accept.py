@@ -103,6 +103,21 @@ def test_what_to_change_is_tried_and_both_are_shown(flapping, ended, capsys):
     assert page.index("flapping.yaml: don't ship") < page.index("+++ b/flapping.yaml") < page.index("With that change: ship")
 
 
+def test_one_of_several_objects_is_chosen_by_its_name(flapping, ended, capsys):
+    """The others stay as they are."""
+    told, _ = ended
+    other = FILES.scaledobject.read_text().replace("name: orders-enricher", "name: other", 1)
+    flapping.write_text(f"{other}---\n{flapping.read_text()}")
+    assert main(words(flapping)) == BAD_INPUT
+    assert "2 ScaledObjects are in it: other, orders-enricher; choose one with --name" in capsys.readouterr().err
+    told.append((BREACHED, [sessions.BREACHED]))
+    assert main([*words(flapping), "--name=orders-enricher"]) == BREACHED
+    assert "flapping.yaml (orders-enricher): don't ship" in capsys.readouterr().out
+    changed = (flapping.parent / "results" / "changed" / "flapping.yaml").read_text()
+    assert changed.startswith(f"{other}---\n")
+    assert changed != flapping.read_text()
+
+
 @pytest.mark.parametrize(
     ("code", "rows"), [(HELD, [sessions.HELD]), (BREACHED, [sessions.NO_DATA]), (FAULT, [sessions.INVALID]), (FAULT, [])]
 )
