@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 HELD, BREACHED, BAD_INPUT, FAULT = 0, 1, 2, 3  # exit codes of a session and of every command (docs/decisions)
-LONGEST = 290  # characters of a line that says what is wrong, before which a command writes its name
+LONGEST = 286  # characters of a line that says what is wrong: with a command's name before it, 300
 _SHOWN = 80  # characters of a value in it
 _MOST = 40  # lines that are said of one file
 _LONGEST_WORD = 60  # that is compared with others
@@ -33,10 +33,10 @@ class InputError(ValueError):
     def __init__(self, where: object, field: str, value: object, allowed: str, meant: str = "") -> None:
         self.where, self.field, self.value, self.allowed = str(where), field, value, allowed
         self.line: int | None = getattr(where, "line", lambda _: None)(field)
-        said = "missing" if value is None else f"{shortened(repr(value), _SHOWN)} is not allowed"
+        said = "missing" if value is None else f"{shown(value)} is not allowed"
         hints = [f"did you mean {meant}?"] if meant else []
         hints += [f"allowed: {allowed}"] if allowed else []
-        super().__init__(_line(f"{_place(where, self.line)}: {field}: {said}; {' '.join(hints)}"))
+        super().__init__(one_line(f"{_place(where, self.line)}: {field}: {said}; {' '.join(hints)}"))
 
     @property
     def each(self) -> tuple[InputError, ...]:
@@ -50,7 +50,7 @@ class Unusable(InputError):
     def __init__(self, where: object, why: str, line: int | None = None) -> None:
         super().__init__(where, "", why, "")
         self.line = line
-        self.args = (_line(f"{_place(where, line)}: {why}"),)
+        self.args = (one_line(f"{_place(where, line)}: {why}"),)
 
 
 class InputErrors(InputError):
@@ -73,11 +73,16 @@ def _place(where: object, line: int | None) -> str:
     return f"{where}:{line}" if line else str(where)
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
     """``text`` as one line that a terminal shows as it is, of at most :data:`LONGEST` characters."""
     if not text.isprintable():
         text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text[: 2 * LONGEST])
     return shortened(text, LONGEST)
+
+
+def shown(value: object) -> str:
+    """``value`` as a line shows it."""
+    return shortened(repr(value), _SHOWN)
 
 
 def shortened(text: str, most: int) -> str:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from lab.errors import BAD_INPUT, InputError
+from lab.errors import BAD_INPUT, InputError, one_line, shown
 
 NAME = "elastic-lab"
 
@@ -62,10 +62,10 @@ class Flags(argparse.ArgumentParser):
         def convert(value: str) -> Any:
             try:
                 return kind(value)
-            except ValueError as error:
+            except (ValueError, OSError) as error:  # as a name that is too long for a file
                 also = f" (also read from {variable})" if self._environment else ""
-                shown, may = (error.value, error.allowed) if isinstance(error, InputError) else (value, allowed)
-                raise argparse.ArgumentTypeError(f"{shown!r} is not allowed; allowed: {may}{also}") from None
+                given, may = (error.value, error.allowed) if isinstance(error, InputError) else (value, allowed)
+                raise argparse.ArgumentTypeError(f"{shown(given)} is not allowed; allowed: {may}{also}") from None
 
         given = os.environ.get(variable) if self._environment else self.defaults.get(name)
         start = default if given is None else given
@@ -102,8 +102,8 @@ class Flags(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the one line and exit with 2. That of a command begins as its other errors do."""
         if self._environment:
-            self.exit(BAD_INPUT, f"{self.prog}: {message}\n")
-        self.exit(BAD_INPUT, f"{NAME}: {re.sub('^argument (?=-)', 'command line: ', message)}\n")
+            self.exit(BAD_INPUT, f"{self.prog}: {one_line(message)}\n")
+        self.exit(BAD_INPUT, f"{NAME}: {one_line(re.sub('^argument (?=-)', 'command line: ', message))}\n")
 
 
 def number(least: float, most: float) -> Kind:

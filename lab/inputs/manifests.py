@@ -51,7 +51,7 @@ class Library:
     def manifest(self, name: str) -> Path:
         """The manifest ``name``, "folder/file". Raises :class:`InputError` naming those of its folder, else all."""
         for root in self.roots:
-            if (file := root / MANIFESTS / f"{name}.yaml").is_file():
+            if _is_file(file := root / MANIFESTS / f"{name}.yaml"):
                 return file
         folder = Path(name).parent
         there = sorted(set(self._manifests(folder)) or set(self._manifests(Path())))
@@ -65,11 +65,19 @@ class Library:
     def _find(self, kind: str, name: str, folders: list[str]) -> Path:
         places = [root / folder for root in self.roots for folder in folders]
         for place in places:
-            if (file := place / f"{name}.yaml").is_file():
+            if _is_file(file := place / f"{name}.yaml"):
                 return file
         names = {file.stem for place in places for file in place.glob("*.yaml")}
         where = paths.PROFILES if folders == [PROFILES] else paths.MANIFESTS
         raise InputError(where, kind, name, f"one of {', '.join(sorted(names.difference(_NO_PROFILES)))}")
+
+
+def _is_file(file: Path) -> bool:
+    """Whether there is such a file; a name that is too long for one is none."""
+    try:
+        return file.is_file()
+    except OSError:
+        return False
 
 
 COMMITTED = Library()

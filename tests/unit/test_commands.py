@@ -436,3 +436,9 @@ def test_a_file_on_standard_input_is_simulated(lab, monkeypatch):
     content = json.loads(lab("simulate", "--scaledobject=-", "--name=other", *THEIRS[1:], "--json"))
     assert content["scaledobject"] == "other"
     assert "ScaledObject orders-enricher beside it scales the same" in content["remarks"][0]
+
+
+@pytest.mark.parametrize("flag", ["pod-rate", "profile", "name", "scaledobject", "workload", "chart", "scale", "x" * 400])
+def test_a_value_that_is_very_long_is_a_short_line(refused, flag):
+    """Also where no file could have such a name."""
+    assert len(refused("simulate", *THEIRS, f"--{flag}={'x' * 1000}")) <= 300
