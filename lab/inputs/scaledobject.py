@@ -20,6 +20,7 @@ from lab.inputs.scale import Scale
 from lab.inputs.triggers import parsing
 from lab.inputs.triggers.external import External
 from lab.inputs.triggers.kafka import Kafka
+from lab.inputs.triggers.metadata import FALSE
 from lab.inputs.triggers.parsing import Trigger
 from lab.inputs.triggers.resource import Resource
 from lab.yamlfile import Fields
@@ -256,20 +257,17 @@ def _modifiers(spec: Fields, parsed: tuple[Trigger, ...]) -> ScalingModifiers | 
 
 
 def _switches(metadata: Fields) -> Switches:
-    """The annotations KEDA acts on. Source: ``NeedToBePausedByAnnotation`` and the like in ``scaledobject_types.go``."""
+    """The annotations KEDA acts on. Source: ``NeedToBePausedByAnnotation``, ``getBoolAnnotation`` (scaledobject_types.go)."""
     annotations = _strings(metadata, "annotations")
     _strings(metadata, "labels")
     own = {key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)}
     given = Fields(own, metadata.where, f"metadata.annotations.{_ANNOTATIONS}")
     given.known(*_SWITCHES, "paused-replicas")
-    for field in _SWITCHES:
-        if own.get(field, "false") not in ("true", "false"):
-            given.refuse(field, '"true" or "false"')
     count = own.get("paused-replicas")
     if count is not None and not (len(count) < 7 and count.isdecimal() and int(count) <= _MOST):
         given.refuse("paused-replicas", f"a whole number from 0 to {_MOST}, as a string")
         count = None
-    on = {field: own.get(field) == "true" for field in _SWITCHES}
+    on = {field: own.get(field, FALSE[0]) not in FALSE for field in _SWITCHES}  # any other word counts as true
     return Switches(
         paused=on["paused"] or count is not None,
         replicas=None if count is None else int(count),

@@ -22,6 +22,7 @@ _FLAG = "--name"
 _PLAIN = "a plain HPA, simulated without KEDA; its metric is the sum of its series"
 _SPEC = ("scaleTargetRef", "triggers", "pollingInterval", "cooldownPeriod", "minReplicaCount", "maxReplicaCount")
 _DEEPEST = 12  # mappings and lists in each other, in which a chart's values have triggers
+_TRIGGER = {"triggers", "consumerGroup", "lagThreshold"}
 _WORDS: dict[type, str] = {str: "text", list: "a list"}
 
 
@@ -62,8 +63,15 @@ def _objects(documents: list[Document], where: object) -> list[Document]:
         raise Unusable(where, f"nothing is in it; allowed: a {KIND}")
     found = list(_mappings(documents))
     if not found:
-        raise Unusable(where, f"no {KIND} is in it, but {_WORDS.get(type(documents[0].content), 'an empty List')}")
+        raise Unusable(where, f"no {KIND} is in it, but {_shape(documents[0].content)}")
     return found
+
+
+def _shape(content: object) -> str:
+    """What a document is that holds no object."""
+    if isinstance(content, list) and any(isinstance(one, dict) and "op" in one for one in content):
+        return "a patch: bring what it makes of the object (kustomize build)"
+    return _WORDS.get(type(content), "an empty List")
 
 
 def _mappings(documents: list[Document]) -> Iterator[Document]:
@@ -104,15 +112,18 @@ def _meant(content: Mapping[str, Any]) -> bool:
 
 
 def _whole(found: Document) -> Document:
-    """``found``; where there is no spec, with the fields of one under it, which is reported. Raises for lost indentation."""
-    content, edge = found.content, [field for field in _SPEC if field in found.content]
-    if not edge or content.get("spec"):
+    """``found``, with the fields of a spec that stand beside it under it, which is reported. Raises for lost indentation."""
+    content, spec = found.content, found.content.get("spec") or {}
+    if not isinstance(spec, dict):
         return found
-    if "spec" in content:
+    edge = [field for field in _SPEC if field in content and spec.get(field) is None]
+    if not edge:
+        return found
+    if "spec" in content and not spec:
         raise Unusable(found.where, f"the indentation is lost: spec is empty, and {', '.join(edge)} stand beside it")
     report(Unusable(found.where, f"no whole {KIND}: {', '.join(edge)} must stand under spec"))
     rest = {field: value for field, value in content.items() if field not in edge}
-    return Document(rest | {"spec": {field: content[field] for field in edge}}, found.where)
+    return Document(rest | {"spec": spec | {field: content[field] for field in edge}}, found.where)
 
 
 def _without(contents: list[Mapping[str, Any]]) -> str:
@@ -122,15 +133,15 @@ def _without(contents: list[Mapping[str, Any]]) -> str:
         return f"no {KIND} is in it, but {', '.join(kinds)}"
     if {"specVersion", "runtime"} <= contents[0].keys():
         return f"no {KIND}, but a function's func.yaml: bring what it makes (kubectl get scaledobject -o yaml)"
-    if _has_triggers(contents[0]):
+    if _has_trigger(contents[0]):
         return f"no {KIND}: these look like a chart's values; render the chart (helm template), and bring what it makes"
     return f"no {KIND}: apiVersion, kind, metadata and spec are missing"
 
 
-def _has_triggers(content: object, level: int = 0) -> bool:
-    """Whether a field "triggers" is anywhere in plain data."""
+def _has_trigger(content: object, level: int = 0) -> bool:
+    """Whether triggers, or a field of one on lag, are anywhere in plain data."""
     if level > _DEEPEST:
         return False
     if isinstance(content, dict):
-        return "triggers" in content or any(_has_triggers(one, level + 1) for one in content.values())
-    return isinstance(content, list) and any(_has_triggers(one, level + 1) for one in content)
+        return bool(_TRIGGER & content.keys()) or any(_has_trigger(one, level + 1) for one in content.values())
+    return isinstance(content, list) and any(_has_trigger(one, level + 1) for one in content)

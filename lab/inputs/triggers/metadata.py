@@ -18,6 +18,8 @@ from lab.yamlfile import Fields
 MOST = 2**63 - 1
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,30})")
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+# How Go writes a truth value (``strconv.ParseBool``), as KEDA reads each.
+TRUE, FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
 _SECRET = re.compile(r"(?i)passw|secret|credential")  # in the name of a field that no trigger has
 # What is meant in metadata by what people write, and where fields of another place belong.
 MEANT = {
@@ -95,12 +97,12 @@ class Metadata(Fields):
         return Named(self.content.get(field, ""), self.content.get(f"{field}FromEnv", ""))
 
     def flag(self, field: str, default: bool = False) -> bool:
-        """Whether ``field`` says "true"."""
+        """Whether ``field`` says true."""
         value = self.content.get(field, "")
-        if value not in ("", "true", "false"):
+        if value not in ("", *TRUE, *FALSE):
             self.refuse(field, '"true" or "false"')
             return default
-        return value == "true" if value else default
+        return value in TRUE if value else default
 
     def choice(self, field: str, *choices: str, default: str | None = None) -> str:
         """The one of ``choices`` that ``field`` names."""

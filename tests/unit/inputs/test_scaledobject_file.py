@@ -178,7 +178,13 @@ FUNC = {"specVersion": "0.37.0", "name": "fn", "runtime": "go", "deploy": {"keda
         (named() | {"kind": "ScaledJob"}, ["no ScaledObject is in it, but ScaledJob orders"]),
         (named() | {"kind": "scaledobject"}, ["kind: 'scaledobject' is not allowed; allowed: ScaledObject"]),
         (VALUES, ["these look like a chart's values; render the chart"]),
+        (
+            {"hpa": {"kafka": [{"consumerGroup": "g", "lagThreshold": "5"}]}},
+            ["these look like a chart's values; render the chart"],
+        ),
         (FUNC, ["a function's func.yaml"]),
+        ([{"op": "replace", "path": "/spec/maxReplicaCount", "value": 8}], ["a patch: bring what it makes"]),
+        ([KAFKA], ["no ScaledObject is in it, but a list"]),
         ({"kind": "steps", "steps": []}, ["no ScaledObject is in it, but steps"]),
         (FLAT, ["the indentation is lost: spec is empty, and scaleTargetRef, triggers stand beside it"]),
         (FLAT + "metadata:\n", ["metadata is written twice", "the indentation is lost"]),
@@ -189,9 +195,13 @@ FUNC = {"specVersion": "0.37.0", "name": "fn", "runtime": "go", "deploy": {"keda
                 *("metadata: missing", "allowIdleConsumers: False", "version: 1.0", "spec.scaleTargetRef: missing"),
             ],
         ),
+        (
+            named(triggers=None) | {"triggers": [KAFKA | {"type": "kafka2"}]},
+            ["no whole ScaledObject: triggers must stand under spec", "spec.triggers[0].type: 'kafka2'"],
+        ),
         ("spec: {scaleTargetRef: {name: a}, triggers: 3}", ["apiVersion: missing", "kind: missing", "metadata: missing", "3"]),
     ],
-    ids=range(15),
+    ids=range(19),
 )
 def test_a_file_without_a_scaledobject_says_what_is_in_it(content, lines, file):
     """What it looks like, and what to bring instead."""

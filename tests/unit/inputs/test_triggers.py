@@ -213,6 +213,14 @@ def test_annotations_pause():
     assert "paused-replicas: '-1' |" in refused(scaled, [KAFKA], {f"{prefix}paused-replicas": "-1"})
 
 
+@pytest.mark.parametrize(("word", "on"), [("True", True), ("1", True), ("FALSE", False), ("f", False), ("", False)])
+def test_a_truth_value_is_what_go_takes_for_one(word, on):
+    """In a trigger as in an annotation, where any other word counts as true."""
+    assert one(KAFKA, allowIdleConsumers=word).allow_idle is on
+    prefix = "autoscaling.keda.sh/"
+    assert scaled([KAFKA], {f"{prefix}paused": word}).switches.paused is (on or not word)
+
+
 def test_a_scale_does_to_each_trigger_what_is_declared():
     """A lag is rate x time; percent and a time of day stay, and a query may be of anything."""
     lasting = LASTING["metadata"] | {"lagThreshold": "1000", "activationLagThreshold": "100", "lagSeconds": ""}
