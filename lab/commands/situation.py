@@ -25,6 +25,7 @@ from lab.inputs.manifests import COMMITTED
 from lab.inputs.profile import Profile
 from lab.inputs.scale import HPA_SYNC_S, METRIC_RESOLUTION_S, Scale
 from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.parsing import check_topics
 from lab.judge.bounds import TIME_BEHIND_S
 
 if TYPE_CHECKING:  # pandas and pyarrow are most of what a command imports, and only a record needs them
@@ -195,12 +196,16 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
     scale = replace(scales.load(options.scale), sync_s=options.hpa_sync_s)
     if real and scale.name != scales.REAL:
         raise InputError("command line", "--scale", scale.name, f"{scales.REAL}: {real}")
-    anchor.require_begin(scaled, traffic, options.profile)
-    if scale.name != scales.REAL:
-        anchor.check(scaled, traffic, scale, options.scaledobject, options.profile, scales.declared())
     known = records_in(options.calibrate) if options.calibrate else []
     measured = calibrated(known, options.calibrate) if known else None
-    group = pods.read(options, scaled, scale, known, measured)
+    with together():
+        with step():
+            anchor.require_begin(scaled, traffic, options.profile)
+        with step():
+            group = pods.read(options, scaled, scale, known, measured)
+            check_topics(scaled.triggers, group.topics, scaled.where)
+    if scale.name != scales.REAL:
+        anchor.check(scaled, traffic, scale, options.scaledobject, options.profile, scales.declared())
     situation = Situation(
         traffic,
         group.shares(traffic, options.seed),

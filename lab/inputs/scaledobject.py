@@ -26,7 +26,7 @@ from lab.inputs.triggers.resource import Resource
 from lab.yamlfile import Fields
 from lab.yamltext import TEMPLATE
 
-_SPEC = (
+SPEC = (
     *("scaleTargetRef", "triggers", "fallback", "advanced"),
     *("pollingInterval", "cooldownPeriod", "initialCooldownPeriod"),
     *("idleReplicaCount", "minReplicaCount", "maxReplicaCount"),
@@ -154,7 +154,7 @@ def _parse(given: Fields, where: object) -> ScaledObject:
     given.choice("apiVersion", "keda.sh/v1alpha1")
     given.choice("kind", "ScaledObject")
     spec = given.under("spec")
-    spec.known(*_SPEC, mistaken=_MISTAKEN)
+    spec.known(*SPEC, mistaken=_MISTAKEN)
     least, most = spec.whole("minReplicaCount", 0, _MOST, 0, "pods"), spec.whole("maxReplicaCount", 1, _MOST, 100, "pods")
     if least > most and spec.sound("minReplicaCount", "maxReplicaCount"):
         spec.refuse("minReplicaCount", f"at most maxReplicaCount, {most}")

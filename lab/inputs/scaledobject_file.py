@@ -19,8 +19,8 @@ from lab.yamltext import Document
 
 KIND = "ScaledObject"
 _FLAG = "--name"
-_PLAIN = "a plain HPA, simulated without KEDA; its metric is the sum of its series"
 _SPEC = ("scaleTargetRef", "triggers", "pollingInterval", "cooldownPeriod", "minReplicaCount", "maxReplicaCount")
+_PLAIN = "a plain HPA, simulated without KEDA; its metric is the sum of its series"
 _DEEPEST = 12  # mappings and lists in each other, in which a chart's values have triggers
 _TRIGGER = {"triggers", "consumerGroup", "lagThreshold"}
 _WORDS: dict[type, str] = {str: "text", list: "a list"}
@@ -116,7 +116,7 @@ def _whole(found: Document) -> Document:
     content, spec = found.content, found.content.get("spec") or {}
     if not isinstance(spec, dict):
         return found
-    edge = [field for field in _SPEC if field in content and spec.get(field) is None]
+    edge = [field for field in scaledobject.SPEC if field in content and spec.get(field) is None]
     if not edge:
         return found
     if "spec" in content and not spec:

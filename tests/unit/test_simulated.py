@@ -252,3 +252,11 @@ def test_a_formula_over_two_topics(simulated):
     found = simulated(triggers, *PODS, "--topics=2", "--log", advanced=advanced, maxReplicaCount=12)
     assert (found["figures"]["most_replicas"], found["figures"]["flips"]) == (12, 0)
     assert any(line.startswith("a + b with a ") for change in found["log"] for line in change["reasons"])
+
+
+def test_what_the_flags_and_the_profile_lack_is_said_at_once(said):
+    """The time of day for a cron trigger, and the second topic of the group."""
+    code, out = said([kafka(500), kafka(500, topic="exceptions"), cron(4)], *PODS)
+    assert (code, len(out.err.splitlines())) == (2, 2)
+    assert "begins_at: missing" in out.err
+    assert "topics: 2 in the workload or as --topics" in out.err

@@ -199,9 +199,16 @@ FUNC = {"specVersion": "0.37.0", "name": "fn", "runtime": "go", "deploy": {"keda
             named(triggers=None) | {"triggers": [KAFKA | {"type": "kafka2"}]},
             ["no whole ScaledObject: triggers must stand under spec", "spec.triggers[0].type: 'kafka2'"],
         ),
+        (
+            named() | {"advanced": {"horizontalPodAutoscalerConfig": {"behaviour": {}}}},
+            [
+                "no whole ScaledObject: advanced must stand under spec",
+                "spec.advanced.horizontalPodAutoscalerConfig.behaviour: {}",
+            ],
+        ),
         ("spec: {scaleTargetRef: {name: a}, triggers: 3}", ["apiVersion: missing", "kind: missing", "metadata: missing", "3"]),
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_a_file_without_a_scaledobject_says_what_is_in_it(content, lines, file):
     """What it looks like, and what to bring instead."""
