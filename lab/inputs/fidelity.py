@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from lab.errors import InputError
+from lab.inputs import scaledobject
 from lab.inputs.policy import Policy
 from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import ScaledObject
@@ -123,6 +124,9 @@ def notes(policy: Policy, scale: Scale, workload: Workload) -> Iterator[str]:
 
 def _wrong(policy: Policy, scale: Scale) -> Iterator[Wrong]:
     """What ``scale`` changes by too much."""
+    if isinstance(policy, ScaledObject) and policy.modifiers and (scale.time, scale.rate) != (1, 1):
+        yield scaledobject.FORMULA, policy.modifiers.formula, f"none at scale {scale.name}: {scaledobject.UNDIVIDED}"
+        return
     within = f"at scale {scale.name} (time / {scale.time:g}) within {TOLERANCE:.0%} of a multiple of"
     for time in times(policy, scale):
         if not time.faithful(scale):

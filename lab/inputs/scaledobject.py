@@ -49,6 +49,8 @@ _PAUSES = (f"{_ANNOTATIONS}paused-replicas", f"{_ANNOTATIONS}paused")
 _NEVER_ZERO = "from 1, where every trigger is cpu or memory: they can't scale from 0"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _LONGEST_NAME = 63
+FORMULA = "spec.advanced.scalingModifiers.formula"
+UNDIVIDED = "it divides lag, and not the numbers in a formula"
 _MOST = 100_000
 
 
@@ -120,8 +122,7 @@ class ScaledObject:
         Raises :class:`InputError` where a formula compares lag with numbers of its own, which no scale divides.
         """
         if self.modifiers and (scale.time, scale.rate) != (1, 1):
-            allowed = f"none at scale {scale.name}: it divides lag, and not the numbers in a formula; take scale real"
-            raise InputError(self.where, "spec.advanced.scalingModifiers.formula", self.modifiers.formula, allowed)
+            raise InputError(self.where, FORMULA, self.modifiers.formula, f"none at scale {scale.name}: {UNDIVIDED}")
         made = replace(
             self,
             polling_s=scale.seconds(self.polling_s),

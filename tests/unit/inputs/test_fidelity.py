@@ -93,6 +93,17 @@ def test_a_scaledobject_of_ones_own_gets_the_most_compressed_scale_that_fits(tmp
     assert UserFiles().scale() == QUICK
 
 
+def test_a_formula_is_tried_at_real_time(tmp_path):
+    """No scale divides the numbers in it: a session that names none takes real, and one that names another is told."""
+    policy = scaled([KAFKA | {"name": "lag"}], advanced={"scalingModifiers": {"formula": "max(lag - 50, 0)", "target": "10"}})
+    file = tmp_path / "my.yaml"
+    file.write_text(yaml.safe_dump(policy.content))
+    assert UserFiles(scaledobject=file).scale().name == "real"
+    said = refused(fidelity.check, policy, QUICK, "my.yaml", scales.declared())
+    line = "none at scale quick: it divides lag, and not the numbers in a formula; or --scale real"
+    assert said == f"my.yaml: spec.advanced.scalingModifiers.formula: 'max(lag - 50, 0)' | {line}"
+
+
 @given(polling=st.integers(1, 3600), time=st.floats(1, 100))
 def test_faithful_means_within_a_tenth(polling, time):
     """Whatever the compression; real time is always faithful."""
