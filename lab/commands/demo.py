@@ -25,7 +25,7 @@ FILES = {
     "test_spike.py": Path(__file__).with_name("demo_files") / "test_spike.py.txt",
     "profiles/spike.yaml": paths.PROFILES / "plateau.yaml",
     "profiles/profile.schema.json": paths.PROFILES / "profile.schema.json",
-    "manifests/scaledobjects/scaler.yaml": paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml",
+    "manifests/scaledobjects/scaler.yaml": paths.MANIFESTS / "scaledobjects" / "recommended.yaml",
 }
 
 

@@ -18,7 +18,7 @@ FILES = [*paths.PROFILES.glob("*.yaml"), *(paths.PROJECT / "docs" / "examples").
 PROFILES = {kind["properties"]["kind"]["const"]: kind for kind in profile.json_schema()["oneOf"]}
 
 
-@pytest.mark.parametrize(("file", "schema"), editors.SCHEMAS.items(), ids=str)
+@pytest.mark.parametrize(("file", "schema"), editors.SCHEMAS.items(), ids=[file.name for file in editors.SCHEMAS])
 def test_what_is_published_is_of_the_model(file, schema):
     """``python -m lab.inputs.editors`` writes it."""
     assert json.loads(file.read_text()) == json.loads(json.dumps(schema()))
