@@ -106,7 +106,7 @@ GIVEN |= {"policy": str(paths.MANIFESTS / "controllers" / "controller-4500.yaml"
     [
         ({"policy": None}, {}, "command line: --policy: '' is not allowed; allowed: a policy's YAML file, or --policy-yaml"),
         ({"policy": "nowhere.yaml"}, {}, "nowhere.yaml: No such file or directory; allowed: a readable"),
-        ({}, {"POLICY_YAML": "kind: ["}, "POLICY_YAML: line 1"),
+        ({}, {"POLICY_YAML": "kind: ["}, "POLICY_YAML:2: no YAML"),
         ({}, {"POLICY_YAML": "kind: ScaledObject"}, "POLICY_YAML: kind: 'ScaledObject' is not allowed; allowed: LagController"),
         ({"api-ca": "no PEM"}, {}, "command line: --api-ca: "),
         ({"namespace": None}, {}, "--namespace"),
