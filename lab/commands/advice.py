@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from lab import paths
+from lab import paths, yamlfile
 from lab.commands import simulate, situation, tune
 from lab.commands.situation import Question
 from lab.errors import InputError, NoData
@@ -42,7 +42,7 @@ def advise(given: UserFiles, inputs: Inputs, breached: Collection[str], record: 
         return Advice(notes=[f"{NO_CHANGE}: {error}"]), ""
     if not chosen.changes:
         return Advice(notes=[f"{NO_CHANGE}: none of {len(found):,} that were simulated is worth it"]), ""
-    before = given.scaledobject.read_text()
+    before = yamlfile.text(given.scaledobject)
     after = yaml_edit.edited(before, question.scaled.content, chosen.scaled.content)
     notes = [*reasons, *effects(breached, _verdicts(question, question.scaled), _verdicts(question, chosen.scaled))]
     return Advice(yaml_edit.difference(given.scaledobject.name, before, after), notes), after
