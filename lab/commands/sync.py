@@ -22,6 +22,7 @@ from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import PersistentLag
 from lab.inputs.triggers.kafka import Kafka
 from lab.inputs.triggers.parsing import Trigger
+from lab.inputs.triggers.prometheus import Prometheus
 
 T = TypeVar("T")
 MOST_PARTITIONS = 100_000
@@ -31,7 +32,9 @@ NAMED = "a trigger's name, topic, type or index"
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
-    parser.flag("scaledobject", Path, None, "the file of the ScaledObject, YAML or JSON; - for standard input")
+    parser.flag(
+        "scaledobject", Path, None, "the file of the ScaledObject, or of a plain HPA, YAML or JSON; - for standard input"
+    )
     parser.flag("name", str, "", "the ScaledObject of this name, where several are in the file")
     parser.flag("replicas", whole(0, MAX_REPLICAS), None, "replicas that there are now")
     text = f"[TRIGGER=]N, the lag in messages, or N,N,... by partition; again for each trigger on lag. TRIGGER is {NAMED}"
@@ -50,7 +53,7 @@ def add_flags(parser: Flags) -> None:
 
 def run(options: Namespace) -> int:
     """Decide and print. Returns the exit code."""
-    given = scaledobject_file.load(options.scaledobject, options.name)
+    given = scaledobject_file.load(options.scaledobject, options.name, hpa=True)
     remembered = sync.memory(options.recommended or (), options.changed)
     found = sync.sync(given.scaled, _given(given.scaled, options), options.replicas, remembered)
     found = replace(found, remarks=given.remarks)
@@ -92,9 +95,12 @@ def _given(scaled: ScaledObject, options: Namespace) -> list[Given]:
     on_lag = [isinstance(one, Kafka | PersistentLag) for one in scaled.triggers]
     timed = [isinstance(one, Cron) for one in scaled.triggers]
     others = [not lagging and not cron for lagging, cron in zip(on_lag, timed, strict=True)]
-    lags: dict[int, list[int]] = _by_trigger(scaled, "--lag", options.lag, on_lag)
+    queried = [isinstance(one, Prometheus) for one in scaled.triggers]
+    counted = on_lag if any(on_lag) else queried  # what a query answers may be the lag
+    lags: dict[int, list[int]] = _by_trigger(scaled, "--lag", options.lag, counted)
     values: dict[int, Fraction] = _by_trigger(scaled, "--value", options.value, others)
-    partitions: dict[int, int] = _by_trigger(scaled, "--partitions", options.partitions, on_lag, shared=True)
+    values |= {index: Fraction(sum(lag)) for index, lag in lags.items()}
+    partitions: dict[int, int] = _by_trigger(scaled, "--partitions", options.partitions, counted, shared=True)
     given: list[Given] = []
     for index, (trigger, name) in enumerate(zip(scaled.triggers, sync.labels(scaled), strict=True)):
         if on_lag[index]:

@@ -132,6 +132,20 @@ def test_each_trigger_is_told_what_it_sees(answer):
     assert (found["decided"], found["triggers"][0]["ratio"]) == (7, 1.6)
 
 
+def test_a_lag_may_be_what_a_query_answers(answer):
+    """Of a trigger, or of a plain HPA, whose metric an adapter gives; a trigger on lag itself comes first."""
+    query = {"type": "prometheus", "metadata": {"serverAddress": "http://p", "query": "up", "threshold": "10"}}
+    metric = {"metric": {"name": "kafka_consumergroup_lag"}, "target": {"type": "AverageValue", "averageValue": "10"}}
+    spec = {"scaleTargetRef": {"kind": "Deployment", "name": "c"}, "maxReplicas": 9}
+    spec["metrics"] = [{"type": "External", "external": metric}]
+    plain = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}, "spec": spec}
+    for content in (written(query), plain):
+        found = answer(content, "--lag 33 --partitions 12 --replicas 2")
+        assert (found["triggers"][0]["metric"], found["decided"]) == (33, 4)
+    found = answer(written(query, kafka()), "--lag 33 --partitions 3 --value prometheus=50 --replicas 4")
+    assert [one["metric"] for one in found["triggers"]] == [50, 33]
+
+
 def test_the_persistent_lag_scaler_sees_a_lag_that_has_lasted(answer):
     """At most so much as its partitions take."""
     metadata = NAMES | {"scalerAddress": "s:6000", "topic": "orders", "lagThreshold": "10", "sustainSeconds": "120"}
