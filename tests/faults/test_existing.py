@@ -141,7 +141,8 @@ def tried(there, policy, folder, spark):
     return record
 
 
-@pytest.mark.parametrize("listener", [pytest.param("scram", marks=pytest.mark.nightly), "mutual"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("listener", ["scram", "mutual"])
 def test_a_trial_on_a_cluster_that_is_there(listener, access, theirs, reference, spark, tmp_path):
     """All that was produced is accounted for; what the cluster doesn't show has its reason; nothing is left.
 

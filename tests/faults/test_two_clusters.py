@@ -10,7 +10,7 @@ from lab.host import processes, runs
 from tests.faults.sessions import Session, gone, networks, ports_of, sockets
 from tests.suite import PROGRAM_S
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.nightly]
 
 
 def test_two_clusters_stand_side_by_side_and_one_goes(cluster, tmp_path):

@@ -89,7 +89,8 @@ def test_a_number_is_held_and_a_missing_table_is_no_data(spike):
 )
 def test_an_option_that_can_not_work_is_one_clear_line(option, code, line, tmp_path):
     """Exit code 2, or 3 where the machine lacks what is needed, the line, and nothing started: PATH is empty."""
-    ended, printed = suite(option, f"--results={tmp_path}", environment=os.environ | {"PATH": str(tmp_path)})
+    apart = ("-k", "not 10x_spike")  # which asks how fast the machine is
+    ended, printed = suite(option, f"--results={tmp_path}", *apart, environment=os.environ | {"PATH": str(tmp_path)})
     assert ended == code
     assert line in printed
     assert "cluster up" not in printed

@@ -134,6 +134,7 @@ session.stop()
 """
 
 
+@pytest.mark.nightly
 def test_a_killed_settlement_goes_on(
     session: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

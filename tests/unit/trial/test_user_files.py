@@ -153,7 +153,7 @@ def test_a_file_that_can_not_be_used_ends_the_session(tmp_path):
     ran = pytest_says(f"--scaledobject={file}", results=tmp_path)
     assert ran.returncode == 2
     (said,) = ran.stderr.splitlines()
-    assert said.startswith(f"Exit: {file}: spec.minReplicas: 3 is not allowed; did you mean minReplicaCount?")
+    assert said.startswith(f"Exit: {file}:14: spec.minReplicas: 3 is not allowed; did you mean minReplicaCount?")
     assert "collected" not in ran.stdout
 
 
