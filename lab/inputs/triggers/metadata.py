@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lab.errors import InputError, report
 from lab.inputs.triggers import common
-from lab.yamlfile import Fields
+from lab.yamlfile import Fields, as_number
 
 MOST = 2**63 - 1
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,30})")
@@ -112,8 +112,9 @@ class Metadata(Fields):
         """The whole number in ``field``, from ``least`` to ``most``, in ``unit``."""
         text = self.content.get(field, "") or ("" if default is None else str(default))
         if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
-            bounds = f"{least}{f' to {most}' if most != MOST else ''}{unit and f' {unit}'}"
-            self.refuse(field, f"a whole number from {bounds}, as a string")
+            bounds, meant = f"{least}{f' to {most}' if most != MOST else ''}{unit and f' {unit}'}", as_number(text, unit)
+            meant = f'"{meant}"' if meant.isdecimal() and least <= int(meant) <= most else ""
+            self.refuse(field, f"a whole number from {bounds}, as a string", meant)
             return least if default is None else default
         return int(text)
 

@@ -31,6 +31,7 @@ from tests.unit.inputs.written import (
         ("kafka", "consumerGroup", None, "consumerGroup: missing | an address or name"),
         ("kafka", "activationLagThreshold", "-1", "'-1' | a whole number from 0"),
         ("kafka", "lagThreshold", "1_000", "lagThreshold: '1_000' |"),
+        ("kafka", "lagThreshold", "5.0", """lagThreshold: '5.0' | did you mean "5"?"""),
         ("kafka", "offsetResetPolicy", "none", "offsetResetPolicy: 'none' | latest or earliest"),
         ("kafka", "allowIdleConsumers", "yes", """allowIdleConsumers: 'yes' | "true" or "false\""""),
         ("kafka", "partitionLimitation", "all", "partitionLimitation: 'all' | partitions and ranges"),
