@@ -9,7 +9,7 @@ from lab.foresee.group import Part, Seen
 from lab.foresee.queries import Answer, Names
 from lab.foresee.situation import Situation
 from lab.foresee.sources import Instant, Lasting, Queried, Scheduled, Source
-from lab.foresee.usage import MetricsServer
+from lab.foresee.usage import UNKNOWN, MetricsServer
 from lab.inputs.adopt import check_one_group
 from lab.inputs.anchor import NEEDED
 from lab.inputs.scaledobject import ScaledObject
@@ -21,7 +21,7 @@ from lab.inputs.triggers.external import External, PersistentLag
 from lab.inputs.triggers.kafka import Kafka
 from lab.inputs.triggers.parsing import Trigger, check_topics, topic_places
 from lab.inputs.triggers.prometheus import Prometheus
-from lab.inputs.triggers.resource import Resource
+from lab.inputs.triggers.resource import CPU, MEMORY, Resource
 from lab.model import hpa, keda
 from lab.model.keda import Observation
 
@@ -29,7 +29,8 @@ SIMULATED = (
     "at most one trigger of type kafka or apache-kafka, or external with the persistent-lag scaler's sustainSeconds, beside "
     "cron, cpu, memory and prometheus: several on lag only where no two count the same partitions"
 )
-USED = "a workload, which says what a message costs (--workload)"
+USED = "a workload with process_ms, burn and cpu_request_m: what a message costs, and what a pod requests"
+UNSEEN = "the memory trigger is taken to ask for nothing: what a pod holds is not known"
 
 
 def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | PersistentLag, ...]:
@@ -63,7 +64,7 @@ def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
 def source_of(trigger: Trigger, part: Part, names: Names, situation: Situation, where: object, field: str) -> Source | None:
     """The scaler of ``trigger``, whose place is ``field``, which counts ``part`` of the group if it is on lag; None for cpu and
     memory, which have none.
-    Raises :class:`InputError` for a profile without a time of day, another query, or pods without a footprint."""
+    Raises :class:`InputError` for a profile without a time of day, another query, or a cpu trigger without a footprint."""
     match trigger:
         case Kafka():
             return Instant(trigger, part)
@@ -76,8 +77,8 @@ def source_of(trigger: Trigger, part: Part, names: Names, situation: Situation, 
         case Prometheus():
             return Queried(trigger, Answer(trigger.query, names, situation, where, f"{field}.metadata.query"))
         case Resource():
-            if situation.consumers.footprint is None:
-                raise InputError(where, f"trigger {trigger.resource}: pods", "a rate alone", USED)
+            if trigger.resource == CPU and situation.consumers.footprint is None:
+                raise InputError("command line", "--workload", None, f"{USED}, which the cpu trigger looks at")
             return None
         case _:
             raise TypeError(f"lag_triggers refuses {trigger}")
@@ -107,9 +108,10 @@ class Scaler:
                 part, field = Part(place, situation.topics, only, situation.sizes), f"spec.triggers[{index}]"
                 with step():
                     self._sources.append(source_of(trigger, part, names, situation, scaled.where, field))
-        footprint = situation.consumers.footprint
-        metered = any(isinstance(trigger, Resource) for trigger in scaled.triggers)
-        self._metrics = MetricsServer(footprint, situation.metrics_s) if metered and footprint else None
+        footprint = situation.consumers.footprint or UNKNOWN
+        metered = [trigger.resource for trigger in scaled.triggers if isinstance(trigger, Resource)]
+        self._metrics = MetricsServer(footprint, situation.metrics_s) if metered else None
+        self._unseen = [UNSEEN] if MEMORY in metered and footprint.held is None else []
         made = keda.hpa(scaled, named, external.answers(scaled.triggers))
         if made is None:
             raise InputError(scaled.where, *(scaled.pause or ("spec.triggers", "none")), "a ScaledObject that scales")
@@ -131,7 +133,7 @@ class Scaler:
     @property
     def notes(self) -> list[str]:
         """Lines about what the triggers do not see."""
-        return [note for source in self._sources if source for note in source.notes]
+        return [*self._unseen, *(note for source in self._sources if source for note in source.notes)]
 
     @property
     def due(self) -> float:
@@ -181,7 +183,7 @@ class Scaler:
         """What the pods use, for the cpu or memory trigger at ``index``."""
         trigger = self.scaled.triggers[index]
         assert isinstance(trigger, Resource), "any other has an answer"
-        assert self._metrics is not None, "source_of refuses it without a footprint"
+        assert self._metrics is not None, "one is made for any such trigger"
         return self._metrics.usage(trigger.resource, seen.joined[: self.replicas])
 
     def _answer(self, index: int, seen: Seen) -> Observation | None:

@@ -25,11 +25,13 @@ LONG_AGO = -3600.0  # when the pods started that are there at 0 s: no period of 
 @dataclass(frozen=True)
 class Footprint:
     """A pod's use: ``each_ms``, CPU of one message, ms; ``request_m``, what it requests, and ``at_work_m``, what it takes at
-    any rate, millicores. It requests no memory."""
+    any rate, millicores; ``held``, its memory, bytes, of which it requests none. With None its memory is not known: it counts
+    as nothing of what is requested."""
 
     request_m: int
     each_ms: float
     at_work_m: float = AT_WORK * 1000
+    held: int | None = HELD
 
     @classmethod
     def of(cls, workload: Workload) -> Self:
@@ -38,12 +40,15 @@ class Footprint:
 
     @classmethod
     def of_theirs(cls, workload: Workload) -> Self:
-        """The footprint of a user's own pod, as ``workload`` declares it: idle, it takes nothing."""
-        return cls(workload.cpu_request_m, workload.cost.mean * workload.burn / 100, at_work_m=0.0)
+        """The footprint of a user's own pod, as ``workload`` declares it: idle, it takes no CPU."""
+        return cls(workload.cpu_request_m, workload.cost.mean * workload.burn / 100, at_work_m=0.0, held=None)
 
     def cpu_m(self, rate: float) -> float:
         """The CPU of a pod that processes ``rate`` messages/s, millicores."""
         return min(LIMIT_M, self.at_work_m + rate * self.each_ms)
+
+
+UNKNOWN = Footprint(request_m=1, each_ms=0.0, at_work_m=0.0, held=None)  # of pods of which a rate is all that is said
 
 
 class MetricsServer:
@@ -65,7 +70,7 @@ class MetricsServer:
         """Take the sample at ``now``, when ``pods`` pods have processed ``served`` messages since 0 s."""
         rate = (served - self._served) / self._every_s / pods if pods else 0.0
         self._samples, self._served, self._at = self._samples + 1, served, now
-        milli = {CPU: round(self._footprint.cpu_m(rate)), MEMORY: HELD * 1000}
+        milli = {CPU: round(self._footprint.cpu_m(rate)), MEMORY: (self._footprint.held or 0) * 1000}
         self._sample = {resource: hpa.Usage(value, now, self._every_s) for resource, value in milli.items()}
 
     def usage(self, resource: str, joined: Sequence[float]) -> dict[str, hpa.Usage]:
@@ -74,7 +79,7 @@ class MetricsServer:
 
     def pods(self, joined: Sequence[float], wanted: int) -> list[hpa.Pod]:
         """The group's pods as the HPA sees them: ``wanted`` are asked for, and those that have not joined yet are pending."""
-        requests = {CPU: self._footprint.request_m}
+        requests = {CPU: self._footprint.request_m} | ({MEMORY: MIB} if self._footprint.held is None else {})
         times = enumerate(joined[:wanted])
         here = [hpa.Pod(str(number), started=at, ready_changed=at, requests=requests) for number, at in times]
         coming = range(len(here), wanted)

@@ -289,7 +289,7 @@ def test_a_cpu_trigger_needs_a_workload(lab, refused, tmp_path):
     given = [f"--scaledobject={theirs}", TRAFFIC, START]
     line = refused("simulate", *given, "--pod-rate=100")
     assert line.startswith(
-        f"elastic-lab: {theirs}: trigger cpu: pods: 'a rate alone' is not allowed; allowed: a workload, which"
+        "elastic-lab: command line: --workload: missing; allowed: a workload with process_ms, burn and cpu_request"
     )
     assert "pod-minutes" in lab("simulate", *given, WORK)
     line = refused("plane", f"--scaledobject={triggered(tmp_path, CPU)}", *THEIRS[1:])

@@ -313,7 +313,7 @@ def test_what_is_not_simulated_is_refused():
     for here, scaled, line in (
         (ONE, lag_150_with(QUEUE, alone=True), "spec.triggers: ['external'] | at most one trigger of type kafka or"),
         (ONE, lag_150_with(*lag_150().content["spec"]["triggers"]), "spec.triggers: ['kafka', 'kafka'] | at most one"),
-        (ONE, lag_150_with(CPU), "trigger cpu: pods: 'a rate alone' | a workload"),
+        (ONE, lag_150_with(CPU), "command line: --workload: missing | a workload with process_ms"),
         (ONE, lag_150_with(asking("up", 1)), "spec.triggers[1].metadata.query: 'up' | a query as docs/simulate.md lists them"),
         (ONE, timed(), "begins_at of the profile: missing | the time of day at which"),
         (TWO, of_topics(150, "orders", "refunds", "returns"), ".topic: 'returns' | orders, refunds, or topics: 3 in the"),

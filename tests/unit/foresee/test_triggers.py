@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from lab.foresee.group import Consumers, Seen
 from lab.foresee.queries import Answer, Names
+from lab.foresee.scaler import Scaler
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation
 from lab.foresee.usage import Footprint
@@ -61,6 +62,15 @@ def test_memory_never_gives_back_what_idle_pods_are_worth():
     assert at_target.replicas[: np.searchsorted(at_target.t, 150.0)].max() == 4
     assert (at_target.replicas.max(), at_target.replicas[-1]) == (24, 24)
     assert (above.replicas.max(), above.replicas[-1]) == (24, 4)
+
+
+@pytest.mark.parametrize("theirs", [None, Footprint.of_theirs(Workload(cpu_request_m=200, burn=50))])
+@pytest.mark.parametrize("memory", [weighing(8), {"type": "memory", "metricType": "Utilization", "metadata": {"value": "80"}}])
+def test_memory_that_is_not_known_asks_for_nothing(theirs, memory):
+    """Beside lag the group scales as it did without the trigger, down again too, and a note says what was not looked at."""
+    beside, lag = simulate(used(theirs), lag_150_with(memory)), simulate(used(theirs), lag_150())
+    assert beside.changes == lag.changes
+    assert Scaler(lag_150_with(memory), used(theirs)).notes[0].startswith("the memory trigger is taken to ask for nothing")
 
 
 def test_a_query_on_lag_is_the_kafka_trigger():
