@@ -15,6 +15,7 @@ from lab.errors import InputError, NoData, step, together
 from lab.flags import Flags, choice, number, whole
 from lab.foresee import queries
 from lab.foresee.curve import Curve
+from lab.foresee.scaler import lag_triggers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
 from lab.foresee.variants import LONGEST_WINDOW
@@ -25,7 +26,6 @@ from lab.inputs.manifests import COMMITTED
 from lab.inputs.profile import Profile
 from lab.inputs.scale import HPA_SYNC_S, METRIC_RESOLUTION_S, Scale
 from lab.inputs.scaledobject import ScaledObject
-from lab.inputs.triggers.parsing import check_topics
 from lab.judge.bounds import TIME_BEHIND_S
 
 if TYPE_CHECKING:  # pandas and pyarrow are most of what a command imports, and only a record needs them
@@ -201,9 +201,12 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
     with together():
         with step():
             anchor.require_begin(scaled, traffic, options.profile)
+        count = topics.MOST
         with step():
             group = pods.read(options, scaled, scale, known, measured)
-            check_topics(scaled.triggers, group.topics, scaled.where)
+            count = group.topics
+        with step():
+            lag_triggers(scaled, count)
     if scale.name != scales.REAL:
         anchor.check(scaled, traffic, scale, options.scaledobject, options.profile, scales.declared())
     situation = Situation(

@@ -260,3 +260,11 @@ def test_what_the_flags_and_the_profile_lack_is_said_at_once(said):
     assert (code, len(out.err.splitlines())) == (2, 2)
     assert "begins_at: missing" in out.err
     assert "topics: 2 in the workload or as --topics" in out.err
+
+
+def test_a_second_group_is_told_without_its_topic(said):
+    """``--topics`` would not help it; the day that a cron trigger lacks is told beside it."""
+    code, out = said([kafka(500), kafka(500, topic="other", consumerGroup="others"), cron(4)], *PODS)
+    assert (code, len(out.err.splitlines())) == (2, 2)
+    assert "a trial has one consumer group" in out.err
+    assert "begins_at: missing" in out.err
