@@ -15,6 +15,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _DAY = datetime.timedelta(days=1)
+# Of a certificate's key, as x509.KeyUsage names them.
+_USES = (
+    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,9 @@ class Authority:
         self._name = _subject("elastic-lab")
         constraints = x509.BasicConstraints(ca=True, path_length=None)
         builder = _builder(self._name, self._name, self._key.public_key()).add_extension(constraints, critical=True)
+        # Python verifies strictly from 3.13 on (RFC 5280): what an authority may do, and whose key signed.
+        may = dict.fromkeys(_USES, False) | {"key_cert_sign": True, "crl_sign": True}
+        builder = builder.add_extension(x509.KeyUsage(**may), critical=True)
         self.cert = self._sign("ca", builder)
 
     def issue(self, file: str, name: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> Pair:
@@ -50,6 +58,8 @@ class Authority:
 
     def _sign(self, name: str, builder: x509.CertificateBuilder) -> Path:
         file = self.folder / f"{name}.crt"
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        builder = builder.add_extension(signer, critical=False)
         file.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
         return file
 
@@ -89,6 +99,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicK
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _DAY)
         .not_valid_after(now + 30 * _DAY)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
 
 
