@@ -37,7 +37,7 @@ MARKERS = (
     "spike: the acceptance, a quarter of an hour on a live cluster",
     "extended: a further trial of an experiment or a scenario, for the night",
     "duration(seconds, scale='quick'): how long the test's trials take, run once at that scale; for the plan of a session",
-    "speed(least): events/s that the machine must do (lab.host.speed) before anything starts, or the test's claims are its own",
+    "speed(least): events/s (lab.host.speed) that a machine must do; on a slower one the session ends before anything starts",
     "scenario: a real system on a live cluster, with its author's figures beside the measured ones",
     "scale: the same trials, one scale a session; python -m tests.scale compares the sessions",
     "stretch: an experiment of text 1's stretch goals, on a live cluster, in a session of its own",
