@@ -41,8 +41,8 @@ def broken(run):
 
 @pytest.fixture(scope="module")
 def undrained(broken):
-    """A trial whose consumers don't drain, with one of them deleted while busy: SIGTERM ends it where it stands."""
-    return broken(Workload(drain="off"), {"spike": Delete()}, seed=2)
+    """A trial whose consumers don't drain, with one of them deleted while there is a backlog: SIGTERM ends it where it stands."""
+    return broken(Workload(drain="off"), {"drain": Delete()}, seed=2)
 
 
 def test_without_drain_a_killed_pod_doubles_work(undrained):

@@ -9,9 +9,9 @@ from lab.errors import InputError
 from lab.foresee.group import Consumers, Seen
 from lab.foresee.queries import Answer, Names
 from lab.foresee.situation import Situation
+from tests.thoroughness import fuzz_cases
 from tests.unit.foresee.groups import P, step
 from tests.unit.inputs.written import refused
-from tests.unit.test_fuzz_text import CASES
 
 LAG, GROUP_LAG, OFFSET = "kafka_consumergroup_lag", "kafka_consumergroup_group_lag", "kafka_topic_partition_current_offset"
 LAGS = np.arange(P, dtype=float)  # partition 0 has none, 23 has 23
@@ -151,7 +151,7 @@ WORDS = [*'(){}[],>=~"', "sum", "by", "or", "on", "vector", "rate", "0", "5m", L
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join) | st.text(max_size=14))
-@settings(max_examples=CASES)
+@settings(max_examples=fuzz_cases())
 def test_any_text_is_a_query_or_is_refused_in_one_line(text):
     """And one that is taken answers one element at most."""
     line, found = "", []

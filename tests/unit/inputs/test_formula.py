@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from lab.errors import InputError
 from lab.inputs.formula.tree import FormulaError
+from tests.thoroughness import fuzz_cases
 from tests.unit.inputs.written import KAFKA, refused, scaled
-from tests.unit.test_fuzz_text import CASES
 
 FALLBACK = {"failureThreshold": 3, "replicas": 4, "behavior": "scalingModifiers"}
 
@@ -134,7 +134,7 @@ WORDS = [
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join) | st.text(max_size=12))
-@settings(max_examples=CASES)
+@settings(max_examples=fuzz_cases())
 def test_any_text_is_a_formula_or_is_refused_in_one_line(text):
     """And a formula that is taken gives a number, nil, or one kind of error."""
     line = ""

@@ -75,7 +75,7 @@ async def test_a_pod_that_is_deleted_while_its_process_starts_is_stopped_with_an
         assert n.api.reasons() == ["Started", "Killing"]
 
 
-@pytest.mark.parametrize(("graces", "least_s"), [([3], 3), ([60, 3, 30], 3), ([0], 2)], ids=["own", "shortened", "least"])
+@pytest.mark.parametrize(("graces", "least_s"), [([60, 3, 30], 3), ([0], 2)], ids=["shortened", "least"])
 async def test_a_process_deaf_to_sigterm_is_killed_after_its_grace(tmp_path: Path, graces: list[int], least_s: float) -> None:
     """SIGKILL comes when the grace is over, not before. A later deletion can only shorten it, and none is shorter than 2 s."""
     async with node(tmp_path) as n:

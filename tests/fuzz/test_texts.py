@@ -6,6 +6,7 @@ What is written is a committed file in which some text was cut, doubled, swapped
 import contextlib
 import json
 import signal
+import sys
 
 import pytest
 import yaml
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from lab import paths
 from lab.errors import LONGEST, InputError
 from lab.inputs import profile, scaledobject_file, workload
-from tests.thoroughness import DEFAULT
+from tests.thoroughness import fuzz_cases
 
 LIMIT_S = 1.0  # of processor time, so that a busy machine breaks nothing
 EXAMPLES = paths.PROJECT / "docs" / "examples"
@@ -25,8 +26,7 @@ PARSERS = {
     "profile": (profile.load, [*sorted(paths.PROFILES.glob("*.yaml")), EXAMPLES / "evening-peak.yaml"]),
     "workload": (workload.load, [EXAMPLES / "enricher.yaml"]),
 }
-CASES = 500 if settings().max_examples <= DEFAULT else 20_000
-FUZZ = settings(max_examples=CASES, database=None, suppress_health_check=list(HealthCheck))
+FUZZ = settings(max_examples=fuzz_cases(), database=None, suppress_health_check=list(HealthCheck))
 TOKENS = [
     ":",
     ": ",
@@ -219,12 +219,13 @@ def test_many_errors_are_found_in_time(tmp_path):
     assert len(read(profile.load, tmp_path / "my.yaml")) == 41
 
 
-def test_a_parser_that_takes_too_long_is_interrupted(tmp_path):
+def test_a_parser_that_takes_too_long_is_interrupted(tmp_path, monkeypatch):
     """The limit itself, on a parser that never ends."""
 
     def endless(_):
         while True:
             pass
 
+    monkeypatch.setattr(sys.modules[__name__], "LIMIT_S", 0.1)
     with pytest.raises(TooLong):
         read(endless, tmp_path)

@@ -1,0 +1,1 @@
+"""Files and texts in bulk, right and broken: read, or refused in short lines."""
