@@ -41,7 +41,7 @@ def broken(run):
 
 @pytest.fixture(scope="module")
 def undrained(broken):
-    """A trial whose consumers don't drain, with one of them deleted while there is a backlog: SIGTERM ends it where it stands."""
+    """A trial whose consumers don't drain, with one of them deleted upon a backlog: SIGTERM ends it where it stands."""
     return broken(Workload(drain="off"), {"drain": Delete()}, seed=2)
 
 
