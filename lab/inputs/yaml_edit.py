@@ -1,4 +1,7 @@
-"""A YAML or JSON text with some values of an object changed: other lines, their order and their comments stay. Pure."""
+"""A YAML or JSON text with some values of an object changed: other lines, their order and their comments stay. Pure.
+
+A comment beside a changed value goes: it may be wrong now, and the diff still shows it.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 SCALED_OBJECT = "ScaledObject"
 _STEP, _WIDE = "  ", 1000
+_COMMENT = re.compile(r"""'[^'\n]*'|"(?:[^"\\\n]|\\.)*"|([ \t]+#[^\r\n]*)|(\n)""")  # or words in quotes, or the line's end
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,10 @@ def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> st
     except yaml.YAMLError:  # as JSON that is indented by tabs
         nodes = []
     for node in nodes:
-        edits = sorted(_edits(text, node, before, after, False, ""), key=lambda one: one.start, reverse=True)
+        edits = set(_edits(text, node, before, after, False, ""))
+        edits |= {comment for one in edits for comment in _comments(text, one)}
         made = text
-        for one in edits:
+        for one in sorted(edits, key=lambda one: (one.start, one.end), reverse=True):
             made = made[: one.start] + one.text + made[one.end :]
         if _spec_of(made, after) == after["spec"]:
             return made
@@ -136,6 +141,17 @@ def _end(text: str, node: Node) -> int:
         return _end(text, last[1] if isinstance(last, tuple) else last)
     end: int = node.end_mark.index
     return len(text[:end].rstrip()) if isinstance(node, ScalarNode) and node.value else end
+
+
+def _comments(text: str, edit: _Edit) -> Iterator[_Edit]:
+    """Takes away the comments beside what ``edit`` changes: on the line where it ends, and on that of the key above a block."""
+    begin = text.rfind("\n", 0, edit.start) + 1
+    above = text.rfind("\n", 0, max(0, begin - 1)) + 1
+    own = [above] if begin and not text[begin : edit.start].strip() and text[above:begin].lstrip()[:1] != "#" else []
+    for at in (edit.end, *own):
+        found = next((one for one in _COMMENT.finditer(text, at) if one.lastindex), None)
+        if found and found[1]:
+            yield _Edit(found.start(), found.end(), "")
 
 
 def _block(value: Any, flow: bool | None = False) -> list[str]:

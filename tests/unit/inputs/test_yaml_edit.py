@@ -1,4 +1,4 @@
-"""A user's file with some values changed: what is not changed keeps its line, its comment and its place."""
+"""A user's file with some values changed: what is not changed keeps its line, its comment and its place; what is has none."""
 
 import copy
 
@@ -19,7 +19,7 @@ CHANGES = {
     "scaleUp.policies": (Policy("Percent", 900, 30), Policy("Pods", 4, 15)),
     "scaleDown.stabilizationWindowSeconds": 900,
 }
-DIFF = """\
+DIFF = '''\
 -  maxReplicaCount: 12
 +  maxReplicaCount: 9
 -            - {type: Pods, value: 6, periodSeconds: 30}
@@ -28,7 +28,7 @@ DIFF = """\
 -          stabilizationWindowSeconds: 600
 +          stabilizationWindowSeconds: 900
 -        lagThreshold: "2250"   # 100 orders/s a pod x 30 s x 0.75
-+        lagThreshold: "77"   # 100 orders/s a pod x 30 s x 0.75"""
++        lagThreshold: "77"'''
 
 
 def changed(text, before, after):
@@ -39,7 +39,7 @@ def changed(text, before, after):
 
 
 def test_the_lines_of_changed_fields_alone_differ():
-    """Each keeps its quotes, its brackets and its comment. What is not changed is the same text."""
+    """Each keeps its quotes and its brackets, and loses the comment beside it. What is not changed is the same text."""
     scaled = scaledobject.parse(yaml.safe_load(ORDERS), "orders.yaml")
     after = variants.with_changes(scaled, CHANGES).scaled.content
     diff, made = changed(ORDERS, scaled.content, after)
@@ -56,7 +56,19 @@ NEW = {"advanced": {"behavior": {"window": 60}}}
     ("text", "set_", "diff"),
     [
         (HEAD + "  most: 2 # pods\n# end\n", NEW, "+  advanced:\n+    behavior:\n+      window: 60"),
-        (HEAD + "  advanced: # none\n  most: 2\n", NEW, None),
+        (HEAD + "  advanced: # none\n", NEW, "-  advanced: # none\n+  advanced:\n+    behavior:\n+      window: 60"),
+        (
+            HEAD + "  # of a\n  a: {x: 1, y: 'b # c'} # of x\n  b: 1 # of b\n",
+            {"a": {"x": 2, "y": "b # c"}},
+            "-  a: {x: 1, y: 'b # c'} # of x\n+  a: {x: 2, y: 'b # c'}",
+        ),
+        (
+            HEAD + "  a: # of a\n  - 1 # one\n  b: 1 # of b\n",
+            {"a": [2, 3, 4]},
+            "-  a: # of a\n-  - 1 # one\n+  a:\n+  - 2\n+  - 3\n+  - 4",
+        ),
+        (HEAD + "  # all\n  a:\n  # the first\n  - 1\n", {"a": [2, 3]}, "-  - 1\n+  - 2\n+  - 3"),
+        (HEAD + "  a: {x: 1 # of x\n   }\n", {"a": {"x": 1, "y": 2}}, '-  a: {x: 1 # of x\n+  a: {x: 1, "y": 2'),
         (HEAD + "  advanced: null\n  most: 2", NEW, "-  advanced: null\n+  advanced:\n+    behavior:\n+      window: 60"),
         (HEAD + "  advanced: {}\n", NEW, '-  advanced: {}\n+  advanced: {"behavior": {"window": 60}}'),
         (HEAD + "  a: '1'\n  b: |\n    text\n\n", {"a": "it's", "c": 1}, "-  a: '1'\n+  a: 'it''s'\n+  c: 1"),
