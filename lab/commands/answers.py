@@ -78,13 +78,14 @@ class Recommended(Outcome):
 
 @dataclass(frozen=True)
 class Tuned(Question):
-    """The answer of ``tune``; ``yaml`` is the ScaledObject to take."""
+    """The answer of ``tune``: ``notes`` are on what is given, ``yaml`` is the ScaledObject to take."""
 
     candidates: int
     given: Outcome
     recommended: Recommended
     front: tuple[Outcome, ...]
     yaml: str
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)

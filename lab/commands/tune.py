@@ -18,6 +18,7 @@ from lab.commands.text import as_json, number, table
 from lab.flags import Flags, whole
 from lab.foresee import variants
 from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
+from lab.foresee.notes import notes
 from lab.foresee.variants import Variant
 from lab.judge.claim import BREACHED, HELD
 
@@ -43,10 +44,12 @@ def run(options: Namespace) -> int:
     question = situation.read(
         options, "what is recommended is written at real time; simulate --scale shows what a scale makes of it"
     )
-    question.simulated()  # a ScaledObject that can't be simulated is refused here, before the many variants
+    curve = question.simulated()  # a ScaledObject that can't be simulated is refused here, before the many variants
+    told = notes(question.at_real_time(), question.scaled, curve)
     found = simulated(question, options.candidates, options.processes)
     advice = recommend(question.situation, question.scaled, found, question.objective_s)
-    print(as_json(_content(question, found, advice)) if options.json else _text(question, found, advice))
+    content = _content(question, found, advice) | {"notes": told}
+    print(as_json(content) if options.json else _text(question, found, advice, told))
     if options.output:
         options.output.write_text(as_yaml(advice.chosen.variant))
     if options.chart:
@@ -71,10 +74,10 @@ def as_yaml(variant: Variant) -> str:
     return HEAD.format(variant.scaled.name, changes) + yaml.safe_dump(variant.scaled.content, sort_keys=False)
 
 
-def _text(question: Question, found: Sequence[Outcome], advice: Recommendation) -> str:
+def _text(question: Question, found: Sequence[Outcome], advice: Recommendation, told: Sequence[str]) -> str:
     rows = [_row("as given", advice.given), _row("recommended", advice.chosen), *(_row("front", one) for one in advice.front)]
     parts = [
-        "\n".join(question.lines()),
+        "\n".join([*question.lines(), *(f"note on what is given: {line}" for line in told)]),
         f"{len(found):,} policies simulated; those below again, each alone",
         table([COLUMNS, *rows], numbers=range(1, 6)),
         f"recommended: {advice.why}",

@@ -203,6 +203,15 @@ def test_tune_recommends_one_and_writes_it(lab, figures, chart, tmp_path):
     assert "recommended: behind by more than 60 s for" in text
 
 
+def test_tune_tells_of_what_is_given_what_simulate_tells(lab, tmp_path):
+    """In text and JSON: here that what is in flight asks for pods."""
+    given = [f"--scaledobject={triggered(tmp_path, LAG | {'metadata': LAG['metadata'] | {'lagThreshold': '20'}})}", *THEIRS[1:]]
+    (note,) = json.loads(lab("simulate", *given, "--json"))["notes"]
+    tune = ["tune", *given, "--candidates=2", "--processes=1"]
+    assert json.loads(lab(*tune, "--json"))["notes"] == [note]
+    assert f"\nnote on what is given: {note}\n" in lab(*tune)
+
+
 def test_plane_simulates_each_combination_alone(lab, figures, chart):
     """The cell of the given values is what ``simulate`` says of the ScaledObject, and is marked."""
     thresholds = f"--lag-thresholds=500,{LAG['metadata']['lagThreshold']}"
