@@ -53,7 +53,6 @@ SESSION = pytest.StashKey[RunningSession]()
 ORDER = pytest.StashKey[int]()
 WRITTEN = pytest.StashKey[Path]()  # the session's page
 BESIDE = pytest.StashKey[str]()  # why the session's results go into another folder than was asked for
-LAST = "elastic-lab/results"  # in pytest's cache: the folder of the last session, for ``elastic-lab report``
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -325,12 +324,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def _summarize(config: pytest.Config, state: RunningSession) -> None:
     """Write session.json and what is made of it."""
-    from lab.report import session_page
+    from lab.report import last_session, session_page
 
     state.runs = config.option.lab_repeat
     config.stash[WRITTEN] = session_page.leave(config.getoption("lab_results"), state)
-    if (cache := getattr(config, "cache", None)) is not None:
-        cache.set(LAST, str(config.getoption("lab_results").resolve()))
+    last_session.keep(config.getoption("lab_results").resolve(), getattr(config, "cache", None))
 
 
 @pytest.hookimpl(trylast=True)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import sys
 from argparse import Namespace
 from pathlib import Path
 
 from lab.flags import Flags
-from lab.report import allure_report
-
-RESULTS = Path("results")
-LAST = "v/elastic-lab/results"  # what lab.plugin leaves in pytest's cache
+from lab.report import allure_report, last_session
 
 
 def add_flags(parser: Flags) -> None:
@@ -24,9 +19,12 @@ def add_flags(parser: Flags) -> None:
 
 
 def run(chosen: Namespace) -> int:
-    """Build the report, and print where it is. Returns 0."""
+    """Build the report, and print where it is, or that there is nothing to report. Returns 0."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    results = chosen.results or last_results()
+    results = chosen.results or last_session.find()
+    if results is None:
+        print("no report: the session did not start, or judged nothing")
+        return 0
     built = allure_report.build(results)
     print(f"evidence: {built}")
     if chosen.zip:
@@ -35,15 +33,3 @@ def run(chosen: Namespace) -> int:
     if built.page is not None:
         print(f"read {built.page}")
     return 0
-
-
-def last_results() -> Path:
-    """The folder of the last session in the current directory, by pytest's cache; ``results`` where it says none.
-
-    The cache is in tox's environment where there is one (pytest's docs, ``cache_dir``).
-    """
-    try:
-        folder = Path(json.loads(Path(os.environ.get("TOX_ENV_DIR", ""), ".pytest_cache", LAST).read_text()))
-    except (OSError, ValueError):
-        return RESULTS
-    return folder if folder.is_dir() else RESULTS

@@ -8,7 +8,8 @@ from functools import partial
 
 import pytest
 
-from lab.commands.report import last_results
+from lab.__main__ import main
+from lab.report import last_session
 
 from . import project
 
@@ -98,7 +99,7 @@ def test_an_earlier_session_is_not_run_over(session, left):
     assert len(records(left.with_name("left-2"))) == 1
     assert {path: path.read_bytes() for path in left.rglob("*") if path.is_file()} == before
     with contextlib.chdir(left.parent):
-        assert last_results() == left.with_name("left-2")
+        assert last_session.find() == left.with_name("left-2")
 
 
 def test_what_runs_no_trial_needs_no_leave(session):
@@ -106,3 +107,14 @@ def test_what_runs_no_trial_needs_no_leave(session):
     assert session("--collect-only").code == 0
     assert session("--from-records=left").code == 1
     assert session("-m", "not spike", "-k", "their_own_code").code == 0
+
+
+def test_a_session_that_did_not_start_has_no_report(session, left, monkeypatch, capsys, tmp_path):
+    """In tox, which reports after whatever pytest did: not the session before, which its own start has made it forget."""
+    monkeypatch.setenv("TOX_ENV_DIR", str(tmp_path / "tox"))
+    last_session.keep(left, None)
+    assert last_session.find() == left
+    shutil.rmtree(tmp_path / "tox" / "tmp")  # as tox does before it runs a command
+    assert session("--scale=none").code == 2
+    assert main(["report"]) == 0
+    assert capsys.readouterr().out == "no report: the session did not start, or judged nothing\n"
