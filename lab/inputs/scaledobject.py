@@ -150,10 +150,15 @@ def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
         return _parse(Fields(content, where), where)
 
 
-def _parse(given: Fields, where: object) -> ScaledObject:
-    given.known(*_TOP)
+def check_type(given: Fields) -> None:
+    """Refuse another apiVersion or kind than a ScaledObject's."""
     given.choice("apiVersion", "keda.sh/v1alpha1")
     given.choice("kind", "ScaledObject")
+
+
+def _parse(given: Fields, where: object) -> ScaledObject:
+    given.known(*_TOP)
+    check_type(given)
     spec = given.under("spec")
     spec.known(*SPEC, mistaken=_MISTAKEN)
     least, most = spec.whole("minReplicaCount", 0, _MOST, 0, "pods"), spec.whole("maxReplicaCount", 1, _MOST, 100, "pods")

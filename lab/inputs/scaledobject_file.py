@@ -15,6 +15,7 @@ from lab import yamlfile, yamltext
 from lab.errors import InputError, Unusable, closest, report, together
 from lab.inputs import hpa_on_lag, remarks, scaledobject
 from lab.inputs.scaledobject import ScaledObject
+from lab.yamlfile import Fields
 from lab.yamltext import Document
 
 KIND = "ScaledObject"
@@ -120,6 +121,10 @@ def _whole(found: Document) -> Document:
     if not edge:
         return found
     if "spec" in content and not spec:
+        known = Fields(content, found.where)  # what is wrong wherever it belongs
+        scaledobject.check_type(known)
+        if "deploymentName" in content:
+            known.refuse("deploymentName", "", "scaleTargetRef.name")
         raise Unusable(found.where, f"the indentation is lost: spec is empty, and {', '.join(edge)} stand beside it")
     report(Unusable(found.where, f"no whole {KIND}: {', '.join(edge)} must stand under spec"))
     rest = {field: value for field, value in content.items() if field not in edge}

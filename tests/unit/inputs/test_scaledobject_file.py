@@ -189,6 +189,14 @@ FUNC = {"specVersion": "0.37.0", "name": "fn", "runtime": "go", "deploy": {"keda
         (FLAT, ["the indentation is lost: spec is empty, and scaleTargetRef, triggers stand beside it"]),
         (FLAT + "metadata:\n", ["metadata is written twice", "the indentation is lost"]),
         (
+            FLAT.replace("keda.sh", "keda.k8s.io").replace("type", "deploymentName"),
+            [
+                "the indentation is lost",
+                "allowed: keda.sh/v1alpha1",
+                "deploymentName: 'kafka' is not allowed; did you mean scaleT",
+            ],
+        ),
+        (
             {"triggers": [{"type": "kafka", "metadata": KAFKA["metadata"] | {"allowIdleConsumers": False, "version": 1.0}}]},
             [
                 *("no whole ScaledObject: triggers must stand under spec", "apiVersion: missing", "kind: missing"),
@@ -208,7 +216,7 @@ FUNC = {"specVersion": "0.37.0", "name": "fn", "runtime": "go", "deploy": {"keda
         ),
         ("spec: {scaleTargetRef: {name: a}, triggers: 3}", ["apiVersion: missing", "kind: missing", "metadata: missing", "3"]),
     ],
-    ids=range(20),
+    ids=range(21),
 )
 def test_a_file_without_a_scaledobject_says_what_is_in_it(content, lines, file):
     """What it looks like, and what to bring instead."""
