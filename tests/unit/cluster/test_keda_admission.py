@@ -2,6 +2,7 @@
 
 import copy
 import uuid
+from dataclasses import replace
 
 import pytest
 from kubernetes import client
@@ -9,8 +10,10 @@ from kubernetes import client
 from lab import paths, yamlfile
 from lab.cluster import apply, keda
 from lab.errors import InputError, LabFault
-from lab.inputs import scaledobject
+from lab.inputs import hpa_spec, scaledobject
+from lab.model import keda as model
 from lab.wait import until
+from lab.yamlfile import Fields
 from tests.defects.target import deployment
 
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
@@ -123,6 +126,27 @@ def test_every_committed_policy_is_admitted(cluster, namespace, file):
     content = yamlfile.read(file)
     content["spec"]["scaleTargetRef"] = {"name": "consumer"}
     assert keda.refusal(cluster.api(), content, namespace) is None
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("written", [{"policies": []}, {"policies": None}, {}], ids=["empty", "null", "absent"])
+def test_a_list_of_policies_that_is_empty_is_left_to_the_api_server(cluster, namespace, written):
+    """It lets the ScaledObject in; KEDA's client leaves the list out, and the HPA has the defaults, as the model says."""
+    behavior = {"scaleDown": {"stabilizationWindowSeconds": 60} | written}
+    content = scaled(triggers=[CPU], advanced={"horizontalPodAutoscalerConfig": {"behavior": behavior}})
+    assert refused_here(content) == ""
+    api = cluster.api()
+    keda.scaled_objects(api).create(body=content, namespace=namespace)
+    hpas = client.AutoscalingV2Api(api)
+    until(
+        lambda: bool(hpas.list_namespaced_horizontal_pod_autoscaler(namespace).items), DEADLINE_S, "KEDA's HPA", cluster.check
+    )
+    (made,) = hpas.list_namespaced_horizontal_pod_autoscaler(namespace).items
+    found = hpa_spec.behavior_of(Fields(api.sanitize_for_serialization(made)["spec"], "HPA"))
+    ours = model.hpa(scaledobject.parse(content, "my.yaml"))["spec"]
+    assert found == hpa_spec.behavior_of(Fields(ours, "model"))
+    assert found.down == replace(hpa_spec.DOWN, window_s=60)
+    assert found.up == hpa_spec.UP
 
 
 def test_the_webhooks_are_kedas_at_another_address(tmp_path):
