@@ -6,9 +6,9 @@ lag, Spark sums events up in windows; neither takes anything from the other. Wha
     batch, kind, window_ms, place, events, value, newest_ms    window_ms: its start; newest_ms: its newest event (epoch)
 
 ``value`` is a zone's latest multiplier (surge-update), the mean fare (trip-complete), nothing for a driver-location. Of each
-(kind, window, place) the row of the newest batch counts. A batch is said on the reports topic only once a reader of the table
-has read it, with the end offsets that it covers and how many events the table then sums up: so the age at which an event came
-into the table, and whether it did, can be told from the record.
+(kind, window, place) the row of the newest batch counts. A batch is said on the reports topic once a reader of the table has
+read it, with the end offsets that it covers and how many events the table then sums up: so the record tells whether an event
+came into the table, and at which age.
 """
 
 from __future__ import annotations

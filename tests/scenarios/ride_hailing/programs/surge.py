@@ -1,14 +1,12 @@
-"""Surge as it is computed: a zone's multiplier follows from the rides asked for and the drivers seen there. Pure.
+"""Surge as it is computed: a zone's multiplier by the rides asked for and the drivers seen there. Pure.
 
-No event says a multiplier. Each zone has a *demand*: the share of its events that ask for a ride, where the others are drivers
-who say where they are. A demand lives ``HOLD_S`` seconds and is a function of the seed, and events are drawn from it. A
-dashboard counts the events that came to it in a window of ``WINDOW_S`` seconds, and takes the tier that the share is in.
+A zone's *demand* is the share of its events that ask for a ride; the others are drivers who say where they are. It lives
+``HOLD_S`` seconds, by the seed. A dashboard counts a window of ``WINDOW_S`` seconds, and takes that share's tier.
 
-Why these numbers. A demand of 0.5 that is counted on n events is taken for its neighbour's where it comes out 0.2 off. This is
-three standard deviations (0.5 / sqrt(n)) from n = 56 on. At 140 events/s two thirds are in the six zones, 15.6 a second in
-each: 56 take 3.6 s, so the window has 4 s. A change shows when about half of the window is new, after 2.3 s on average, and
-leads to another tier two times of three. A dashboard that is 3 s late is then wrong for (3 + 2.3) x 2/3 of a life. This is less
-than 5 % from 71 s on. So a demand lives 75 s. A dashboard that is later than a life is right by chance: one time of three.
+Why these numbers. The next tier is 0.2 off: three standard deviations (0.5 / sqrt(n)) from n = 56 on. Of 140 events/s
+15.6 are in each of six zones: 56 take 3.6 s, so the window has 4 s. A change shows after 2.3 s, and leads to
+another tier two times of three. A dashboard that is 3 s late is wrong for (3 + 2.3) x 2/3 of a life: less than 5 % from 71 s
+on, so a demand lives 75 s.
 """
 
 from __future__ import annotations
