@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 
 from lab import wholefile
 from lab.record import store
+from lab.record.course import ENDED
 from lab.record.ledger import CHECKPOINT, LEDGER, VERDICT, ingested
 from lab.record.seal import FILE, checksums
 from lab.record.store import LINES, STAGING, Record, lines_to_parquet
 from lab.record.trial import RUNNING, Trial
-from lab.record.views import ENDED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
