@@ -1,9 +1,7 @@
-"""The commands of ``elastic-lab`` on files as users have them: what they print and write, and one line for what is wrong."""
+"""The commands of ``elastic-lab`` on files as users have them: what they print and write."""
 
 import io
 import json
-import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,35 +10,17 @@ import pytest
 import yaml
 
 from lab import paths, typed
-from lab.__main__ import COMMANDS, READER_GONE, main
 from lab.charts import drawing
 from lab.commands import answers
 from lab.commands.text import SCHEMA
-from lab.errors import BREACHED, HELD
 from lab.inputs import scaledobject
-from tests.suite import NESTED_S, PROGRAM_S
+from tests.suite import NESTED_S
+from tests.unit.commands.files import LAG, OBJECT, ORDERS, PEAK, START, THEIRS, TRAFFIC, WORK, triggered
 from tests.unit.measure.built import lags, profile, record, replicas
 from tests.unit.plugin.project import COMMITTED
 
-EXAMPLES = paths.PROJECT / "docs" / "examples"
 POLICIES = paths.MANIFESTS / "scaledobjects"
-ORDERS, ENRICHER, PEAK = (str(EXAMPLES / f"{name}.yaml") for name in ("orders", "enricher", "evening-peak"))
-OBJECT, WORK, TRAFFIC, START = (f"--scaledobject={ORDERS}", f"--workload={ENRICHER}", f"--profile={PEAK}", "--start-s=3")
-THEIRS = [OBJECT, WORK, TRAFFIC, START]
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
-
-
-@pytest.fixture
-def lab(capsys):
-    """A function that runs a command in this process: what it prints. Nothing but a breach may be wrong."""
-
-    def run(*arguments):
-        code = main([*arguments])
-        said = capsys.readouterr()
-        assert (code in (HELD, BREACHED), said.err) == (True, "")
-        return said.out
-
-    return run
 
 
 @pytest.fixture
@@ -50,40 +30,12 @@ def figures(lab):
 
 
 @pytest.fixture
-def refused(capsys):
-    """A function that runs a command: the line on stderr; the exit code must be 2 and nothing printed."""
-
-    def run(*arguments):
-        try:
-            code = main([*map(str, arguments)])
-        except SystemExit as end:
-            code = end.code
-        said = capsys.readouterr()
-        assert (code, said.out) == (2, "")
-        (line,) = said.err.strip().splitlines()
-        return line
-
-    return run
-
-
-@pytest.fixture
 def chart(monkeypatch, tmp_path):
     """A file for a chart of a kind, by its suffix, which is written as kind and specification: to draw one takes seconds."""
     for kind in ("svg", "html"):
         monkeypatch.setattr(drawing, kind, lambda chart, kind=kind: kind + json.dumps(chart.to_dict()))
     monkeypatch.setattr(drawing, "png", lambda chart: b"png" + json.dumps(chart.to_dict()).encode())
     return lambda kind: tmp_path / f"chart.{kind}"
-
-
-def triggered(folder, *triggers):
-    """The file of the orders' ScaledObject with these triggers."""
-    content = yaml.safe_load(Path(ORDERS).read_text())
-    content["spec"]["triggers"] = list(triggers)
-    (folder / "theirs.yaml").write_text(yaml.safe_dump(content))
-    return folder / "theirs.yaml"
-
-
-LAG = yaml.safe_load(Path(ORDERS).read_text())["spec"]["triggers"][0]
 
 
 def test_simulate_tells_figures_objectives_and_each_decision(lab, chart):
@@ -253,31 +205,6 @@ def test_what_a_judged_record_lacks_is_no_data(lab, refused, tmp_path):
     assert "allowed: one record to draw, and --calibrate" in line
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ([*THEIRS, "--pod-rate=0"], "command line: --pod-rate: '0' is not allowed; allowed: 0.001 to 1,000,000"),
-        ([*THEIRS, "--partitions=2.5"], "command line: --partitions: '2.5' is not allowed; allowed: 1 to 100,000"),
-        (
-            [*THEIRS, "--chart=x.pdf"],
-            "command line: --chart: 'x.pdf' is not allowed; allowed: FILE.png, FILE.svg, FILE.html in a",
-        ),
-        ([*THEIRS, "--profile=evening"], "command line: --profile: 'evening' is not allowed; allowed: a YAML file, or one of"),
-        ([*THEIRS, "--workload=no.yaml"], "no.yaml: No such file or directory; allowed: a readable"),
-        ([*THEIRS, "--calibrate=nowhere"], "nowhere: (folder): 'no trial.json' is not allowed; allowed: a record"),
-        ([OBJECT, TRAFFIC], "command line: --pod-rate: missing; allowed: messages/s a pod processes, or"),
-        ([OBJECT, WORK, TRAFFIC], "command line: --start-s: missing; allowed: 0 to 3600 s from a decision until"),
-        (["tune", *THEIRS, "--scale=medium"], "--scale: 'medium' is not allowed; allowed: real: what is recommended is"),
-        (["plane", *THEIRS, "--scale=medium"], "--scale: 'medium' is not allowed; allowed: real: every figure is at real time"),
-        (["plane", *THEIRS, "--windows=300,60"], "--windows: '300,60' is not allowed; allowed: at most 12 whole numbers that"),
-        (["plane", *THEIRS, "--tolerances=2000"], "--tolerances: '2000' is not allowed; allowed: at most 12 numbers that rise"),
-    ],
-)
-def test_a_bad_flag_is_one_line(refused, arguments, line):
-    """File or flag, value, what is allowed; exit code 2. Neither a rate nor a start's time is made up: a default flatters."""
-    assert line in refused(*arguments if arguments[0] in COMMANDS else ["simulate", *arguments])
-
-
 @pytest.mark.parametrize("command", ["simulate", "tune"])
 def test_a_trigger_that_is_not_simulated_is_named(refused, command, tmp_path):
     """File, field, value and what is simulated."""
@@ -305,92 +232,6 @@ def test_a_cpu_trigger_needs_a_workload(lab, refused, tmp_path):
     assert line.startswith(f"elastic-lab: {theirs}:31: spec.triggers: ['cpu'] is not allowed; allowed: one trigger with a lag")
 
 
-def test_every_command_explains_itself(capsys):
-    """``--help`` of each names its flags; the list names each."""
-    with pytest.raises(SystemExit, match="0"):
-        main(["--help"])
-    listed = capsys.readouterr().out
-    for name, text in COMMANDS.items():
-        assert name in listed
-        with pytest.raises(SystemExit, match="0"):
-            main([name, "--help"])
-        assert " ".join(text.split()[:4]) in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_question_without_a_record_imports_no_tables():
-    """pandas and pyarrow take longer to import than the answer takes."""
-    code = "import sys, lab.__main__ as lab; lab.main(sys.argv[1:]); print(sorted({'pandas', 'pyarrow'} & set(sys.modules)))"
-    command = [sys.executable, "-c", code, "simulate", *THEIRS]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_S, check=True)
-    assert ran.stdout.splitlines()[-1] == "[]"
-
-
-STEADY = ["simulate", OBJECT, "--profile={steady}", "--pod-rate=100", START]  # no reaction and no drain is seen
-
-
-@pytest.mark.parametrize(
-    ("flags", "code"),
-    [
-        (["simulate", *THEIRS, "--objective-s=60"], 0),
-        (["simulate", *THEIRS, "--objective-s=20"], 1),
-        (["simulate", *THEIRS, "--objective-s=20", "--fail-on=breached"], 1),
-        (["simulate", *THEIRS, "--objective-s=20", "--fail-on=nothing"], 0),
-        (STEADY, 1),
-        ([*STEADY, "--fail-on=breached"], 0),
-        (["tune", *THEIRS, "--candidates=5", "--processes=1", "--objective-s=60"], 0),
-        (["tune", *THEIRS, "--candidates=5", "--processes=1", "--objective-s=1"], 1),
-        (["threshold", "--rate=0.1", "--slo=2"], 1),
-    ],
-)
-def test_the_exit_code_says_what_held(capsys, tmp_path, flags, code):
-    """What is no data does not hold, unless --fail-on says so."""
-    steady = tmp_path / "steady.yaml"
-    steady.write_text("{kind: steady, rate: 150, duration: 600}\n")
-    assert main([word.format(steady=steady) for word in flags]) == code
-    assert capsys.readouterr().out
-
-
-def test_a_trial_too_large_is_bad_input(monkeypatch, capsys):
-    """It is the user's to make smaller: no fault of the lab. The table says what is needed."""
-    monkeypatch.setattr("lab.commands.estimate.available_bytes", lambda: 2**20)
-    assert main(["estimate", "--profile=short-step"]) == 2
-    said = capsys.readouterr()
-    assert "memory" in said.out
-    assert said.err.startswith("elastic-lab: short-step-")
-
-
-@pytest.mark.parametrize(
-    ("raised", "code", "line"), [(ZeroDivisionError, 3, "a fault of the lab: Zero"), (KeyboardInterrupt, 2, "interrup")]
-)
-def test_a_fault_is_no_breach(monkeypatch, capsys, raised, code, line):
-    """Python would end with 1, the code of a breach; the traceback of a fault is kept for its report."""
-    monkeypatch.setattr("lab.commands.threshold.computed_threshold", lambda *_: (_ for _ in ()).throw(raised))
-    assert main(["threshold", "--rate=1", "--slo=1"]) == code
-    assert capsys.readouterr().err.splitlines()[-1].startswith(f"elastic-lab: {line}")
-
-
-def test_a_reader_that_has_gone_is_no_error():
-    """As with ``| head``: nothing on stderr, and the exit code of a program that the pipe ended."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    command = [sys.executable, "-m", "lab", "threshold", "--rate=1", "--slo=9"]
-    ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=PROGRAM_S, check=False)
-    os.close(writing)
-    assert (ran.returncode, ran.stderr) == (READER_GONE, b"")
-
-
-@pytest.mark.parametrize(("line", "words"), [("sim", {"simulate"}), ("tune --cand", {"--candidates"}), ("x --y", set())])
-def test_a_shell_completes_commands_and_flags(tmp_path, line, words):
-    """As argcomplete asks: the line in the environment, the answer in a file."""
-    pytest.importorskip("argcomplete")
-    text = f"elastic-lab {line}"
-    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "words"), "_ARGCOMPLETE_IFS": "\n"}
-    asked |= {"COMP_LINE": text, "COMP_POINT": str(len(text))}
-    ran = subprocess.run([sys.executable, "-m", "lab"], env=os.environ | asked, timeout=PROGRAM_S, check=False)
-    assert ran.returncode == 0
-    assert {word.strip() for word in (tmp_path / "words").read_text().split("\n")} - {""} == words
-
-
 def test_the_published_schema_is_of_what_is_printed(lab):
     """Each command's answer has the shape of its type, and the file in the repository is made of these types."""
     published = json.loads((paths.PROJECT / "lab" / "commands" / "answers.schema.json").read_text())
@@ -411,32 +252,6 @@ def test_the_published_schema_is_of_what_is_printed(lab):
         typed.read(answers.KINDS[command], content, command)
 
 
-def test_a_project_says_once_what_is_its_own(lab, monkeypatch, tmp_path):
-    """[tool.elastic-lab] of the nearest pyproject.toml; a flag goes before it."""
-    ours = {"scaledobject": ORDERS, "workload": ENRICHER, "profile": PEAK, "start-s": 3, "scale": "medium"}
-    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in ours.items())
-    (tmp_path / "pyproject.toml").write_text(f"[tool.elastic-lab]\n{lines}")
-    monkeypatch.chdir(tmp_path)
-    assert json.loads(lab("simulate", "--json")) == json.loads(lab("simulate", *THEIRS, "--json"))
-    assert json.loads(lab("simulate", "--start-s=9", "--json"))["consumers"]["start_s"] == 9
-
-
-def test_every_error_of_both_files_is_a_line(capsys, tmp_path):
-    """Of the ScaledObject and of the profile, in one run."""
-    theirs, traffic = tmp_path / "theirs.yaml", tmp_path / "traffic.yaml"
-    theirs.write_text(Path(ORDERS).read_text().replace("maxReplicaCount", "maxReplicas").replace("consumerGroup", "group"))
-    traffic.write_text("kind: steady\nrate: 1e2\nduration: 30:00\n")
-    assert main(["simulate", f"--scaledobject={theirs}", f"--profile={traffic}", "--pod-rate=1", START]) == 2
-    lines = [line.removeprefix(f"elastic-lab: {tmp_path}/") for line in capsys.readouterr().err.splitlines()]
-    shown = [line.partition(" is not")[0] for line in lines]
-    assert [re.sub(r":\d+: ", " ", one) for one in shown] == [
-        "theirs.yaml spec.maxReplicas: 12",
-        "theirs.yaml spec.triggers[0].metadata.group: 'orders-enricher'",
-        "traffic.yaml rate: '1e2'",
-        "traffic.yaml duration: '30:00'",
-    ]
-
-
 def test_a_file_on_standard_input_is_simulated(lab, monkeypatch):
     """With what deserves a line; the one of several that is named."""
     given = yaml.safe_load(Path(ORDERS).read_text())
@@ -445,9 +260,3 @@ def test_a_file_on_standard_input_is_simulated(lab, monkeypatch):
     content = json.loads(lab("simulate", "--scaledobject=-", "--name=other", *THEIRS[1:], "--json"))
     assert content["scaledobject"] == "other"
     assert "ScaledObject orders-enricher beside it scales the same" in content["remarks"][0]
-
-
-@pytest.mark.parametrize("flag", ["pod-rate", "profile", "name", "scaledobject", "workload", "chart", "scale", "x" * 400])
-def test_a_value_that_is_very_long_is_a_short_line(refused, flag):
-    """Also where no file could have such a name."""
-    assert len(refused("simulate", *THEIRS, f"--{flag}={'x' * 1000}")) <= 300

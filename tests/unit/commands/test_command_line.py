@@ -1,0 +1,157 @@
+"""The command line: its help, its exit codes, a line for each thing that is wrong, and what a shell and a project add to it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.__main__ import COMMANDS, READER_GONE, main
+from tests.suite import PROGRAM_S
+from tests.unit.commands.files import ENRICHER, OBJECT, ORDERS, PEAK, START, THEIRS, TRAFFIC, WORK
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ([*THEIRS, "--pod-rate=0"], "command line: --pod-rate: '0' is not allowed; allowed: 0.001 to 1,000,000"),
+        ([*THEIRS, "--partitions=2.5"], "command line: --partitions: '2.5' is not allowed; allowed: 1 to 100,000"),
+        (
+            [*THEIRS, "--chart=x.pdf"],
+            "command line: --chart: 'x.pdf' is not allowed; allowed: FILE.png, FILE.svg, FILE.html in a",
+        ),
+        ([*THEIRS, "--profile=evening"], "command line: --profile: 'evening' is not allowed; allowed: a YAML file, or one of"),
+        ([*THEIRS, "--workload=no.yaml"], "no.yaml: No such file or directory; allowed: a readable"),
+        ([*THEIRS, "--calibrate=nowhere"], "nowhere: (folder): 'no trial.json' is not allowed; allowed: a record"),
+        ([OBJECT, TRAFFIC], "command line: --pod-rate: missing; allowed: messages/s a pod processes, or"),
+        ([OBJECT, WORK, TRAFFIC], "command line: --start-s: missing; allowed: 0 to 3600 s from a decision until"),
+        (["tune", *THEIRS, "--scale=medium"], "--scale: 'medium' is not allowed; allowed: real: what is recommended is"),
+        (["plane", *THEIRS, "--scale=medium"], "--scale: 'medium' is not allowed; allowed: real: every figure is at real time"),
+        (["plane", *THEIRS, "--windows=300,60"], "--windows: '300,60' is not allowed; allowed: at most 12 whole numbers that"),
+        (["plane", *THEIRS, "--tolerances=2000"], "--tolerances: '2000' is not allowed; allowed: at most 12 numbers that rise"),
+    ],
+)
+def test_a_bad_flag_is_one_line(refused, arguments, line):
+    """File or flag, value, what is allowed; exit code 2. Neither a rate nor a start's time is made up: a default flatters."""
+    assert line in refused(*arguments if arguments[0] in COMMANDS else ["simulate", *arguments])
+
+
+def test_every_command_explains_itself(capsys):
+    """``--help`` of each names its flags; the list names each."""
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    listed = capsys.readouterr().out
+    for name, text in COMMANDS.items():
+        assert name in listed
+        with pytest.raises(SystemExit, match="0"):
+            main([name, "--help"])
+        assert " ".join(text.split()[:4]) in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_question_without_a_record_imports_no_tables():
+    """pandas and pyarrow take longer to import than the answer takes."""
+    code = "import sys, lab.__main__ as lab; lab.main(sys.argv[1:]); print(sorted({'pandas', 'pyarrow'} & set(sys.modules)))"
+    command = [sys.executable, "-c", code, "simulate", *THEIRS]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_S, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+STEADY = ["simulate", OBJECT, "--profile={steady}", "--pod-rate=100", START]  # no reaction and no drain is seen
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        (["simulate", *THEIRS, "--objective-s=60"], 0),
+        (["simulate", *THEIRS, "--objective-s=20"], 1),
+        (["simulate", *THEIRS, "--objective-s=20", "--fail-on=breached"], 1),
+        (["simulate", *THEIRS, "--objective-s=20", "--fail-on=nothing"], 0),
+        (STEADY, 1),
+        ([*STEADY, "--fail-on=breached"], 0),
+        (["tune", *THEIRS, "--candidates=5", "--processes=1", "--objective-s=60"], 0),
+        (["tune", *THEIRS, "--candidates=5", "--processes=1", "--objective-s=1"], 1),
+        (["threshold", "--rate=0.1", "--slo=2"], 1),
+    ],
+)
+def test_the_exit_code_says_what_held(capsys, tmp_path, flags, code):
+    """What is no data does not hold, unless --fail-on says so."""
+    steady = tmp_path / "steady.yaml"
+    steady.write_text("{kind: steady, rate: 150, duration: 600}\n")
+    assert main([word.format(steady=steady) for word in flags]) == code
+    assert capsys.readouterr().out
+
+
+def test_a_trial_too_large_is_bad_input(monkeypatch, capsys):
+    """It is the user's to make smaller: no fault of the lab. The table says what is needed."""
+    monkeypatch.setattr("lab.commands.estimate.available_bytes", lambda: 2**20)
+    assert main(["estimate", "--profile=short-step"]) == 2
+    said = capsys.readouterr()
+    assert "memory" in said.out
+    assert said.err.startswith("elastic-lab: short-step-")
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "line"), [(ZeroDivisionError, 3, "a fault of the lab: Zero"), (KeyboardInterrupt, 2, "interrup")]
+)
+def test_a_fault_is_no_breach(monkeypatch, capsys, raised, code, line):
+    """Python would end with 1, the code of a breach; the traceback of a fault is kept for its report."""
+    monkeypatch.setattr("lab.commands.threshold.computed_threshold", lambda *_: (_ for _ in ()).throw(raised))
+    assert main(["threshold", "--rate=1", "--slo=1"]) == code
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"elastic-lab: {line}")
+
+
+def test_a_reader_that_has_gone_is_no_error():
+    """As with ``| head``: nothing on stderr, and the exit code of a program that the pipe ended."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "lab", "threshold", "--rate=1", "--slo=9"]
+    ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=PROGRAM_S, check=False)
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (READER_GONE, b"")
+
+
+@pytest.mark.parametrize(("line", "words"), [("sim", {"simulate"}), ("tune --cand", {"--candidates"}), ("x --y", set())])
+def test_a_shell_completes_commands_and_flags(tmp_path, line, words):
+    """As argcomplete asks: the line in the environment, the answer in a file."""
+    pytest.importorskip("argcomplete")
+    text = f"elastic-lab {line}"
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "words"), "_ARGCOMPLETE_IFS": "\n"}
+    asked |= {"COMP_LINE": text, "COMP_POINT": str(len(text))}
+    ran = subprocess.run([sys.executable, "-m", "lab"], env=os.environ | asked, timeout=PROGRAM_S, check=False)
+    assert ran.returncode == 0
+    assert {word.strip() for word in (tmp_path / "words").read_text().split("\n")} - {""} == words
+
+
+def test_a_project_says_once_what_is_its_own(lab, monkeypatch, tmp_path):
+    """[tool.elastic-lab] of the nearest pyproject.toml; a flag goes before it."""
+    ours = {"scaledobject": ORDERS, "workload": ENRICHER, "profile": PEAK, "start-s": 3, "scale": "medium"}
+    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in ours.items())
+    (tmp_path / "pyproject.toml").write_text(f"[tool.elastic-lab]\n{lines}")
+    monkeypatch.chdir(tmp_path)
+    assert json.loads(lab("simulate", "--json")) == json.loads(lab("simulate", *THEIRS, "--json"))
+    assert json.loads(lab("simulate", "--start-s=9", "--json"))["consumers"]["start_s"] == 9
+
+
+def test_every_error_of_both_files_is_a_line(capsys, tmp_path):
+    """Of the ScaledObject and of the profile, in one run."""
+    theirs, traffic = tmp_path / "theirs.yaml", tmp_path / "traffic.yaml"
+    theirs.write_text(Path(ORDERS).read_text().replace("maxReplicaCount", "maxReplicas").replace("consumerGroup", "group"))
+    traffic.write_text("kind: steady\nrate: 1e2\nduration: 30:00\n")
+    assert main(["simulate", f"--scaledobject={theirs}", f"--profile={traffic}", "--pod-rate=1", START]) == 2
+    lines = [line.removeprefix(f"elastic-lab: {tmp_path}/") for line in capsys.readouterr().err.splitlines()]
+    shown = [line.partition(" is not")[0] for line in lines]
+    assert [re.sub(r":\d+: ", " ", one) for one in shown] == [
+        "theirs.yaml spec.maxReplicas: 12",
+        "theirs.yaml spec.triggers[0].metadata.group: 'orders-enricher'",
+        "traffic.yaml rate: '1e2'",
+        "traffic.yaml duration: '30:00'",
+    ]
+
+
+@pytest.mark.parametrize("flag", ["pod-rate", "profile", "name", "scaledobject", "workload", "chart", "scale", "x" * 400])
+def test_a_value_that_is_very_long_is_a_short_line(refused, flag):
+    """Also where no file could have such a name."""
+    assert len(refused("simulate", *THEIRS, f"--{flag}={'x' * 1000}")) <= 300
