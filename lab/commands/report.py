@@ -23,7 +23,7 @@ def run(chosen: Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     results = chosen.results or last_session.find()
     if results is None:
-        print("no report: the session did not start, or judged nothing")
+        print("no report: the session did not start")
         return 0
     built = allure_report.build(results)
     print(f"evidence: {built}")

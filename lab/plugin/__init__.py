@@ -24,6 +24,7 @@ from lab import extras, options, paths, project
 from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
 from lab.host import machine
 from lab.inputs import scale as scales
+from lab.report import last_session
 from lab.report.running_session import RunningSession, case_of
 from lab.report.session import FILE, ID, INTERRUPTED
 from lab.report.verdict_text import natural
@@ -213,6 +214,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
                 pytest.exit(str(fault), returncode=FAULT)
         for name in (VERDICTS, SUMMARY, PAGE, FILE):
             (given.lab_results / name).unlink(missing_ok=True)
+        last_session.keep(given.lab_results.resolve(), getattr(session.config, "cache", None))
         judging = [item for item in session.items if judges(item) and "evidence" in getattr(item, "fixturenames", ())]
         session.config.stash[SESSION].plan(case_of(item, experiment(item)) for item in judging)
         if not given.lab_from_records:

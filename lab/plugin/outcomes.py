@@ -88,11 +88,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def _summarize(config: pytest.Config, state: RunningSession) -> None:
     """Write session.json and what is made of it."""
-    from lab.report import last_session, session_page
+    from lab.report import session_page
 
     state.runs = config.option.lab_repeat
     config.stash[WRITTEN] = session_page.leave(config.getoption("lab_results"), state)
-    last_session.keep(config.getoption("lab_results").resolve(), getattr(config, "cache", None))
 
 
 @pytest.hookimpl(trylast=True)

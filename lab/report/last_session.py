@@ -1,7 +1,7 @@
-"""Where the last session from here left its results: ``elastic-lab report`` takes that folder where it is given none.
+"""Where the last session from here leaves its results: ``elastic-lab report`` takes that folder where it is given none.
 
 pytest's cache has it. In tox a file in the environment's temporary folder does, which tox empties at its start: a session that
-pytest ends before it begins leaves none, so that the one before is not taken for it.
+is refused leaves none, so that the one before is not taken for it.
 """
 
 from __future__ import annotations

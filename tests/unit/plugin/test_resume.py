@@ -117,4 +117,4 @@ def test_a_session_that_did_not_start_has_no_report(session, left, monkeypatch, 
     shutil.rmtree(tmp_path / "tox" / "tmp")  # as tox does before it runs a command
     assert session("--scale=none").code == 2
     assert main(["report"]) == 0
-    assert capsys.readouterr().out == "no report: the session did not start, or judged nothing\n"
+    assert capsys.readouterr().out == "no report: the session did not start\n"
