@@ -1,6 +1,7 @@
 """A user's file with some values changed: what is not changed keeps its line, its comment and its place; what is has none."""
 
 import copy
+import re
 
 import pytest
 import yaml
@@ -109,7 +110,7 @@ trees = st.recursive(words, lambda one: st.lists(one, max_size=3) | st.dictionar
     flow=st.sampled_from([False, None, True]),
 )
 def test_what_is_read_after_any_change_is_what_was_meant(before, change, flow):
-    """Whatever the values and the notation; comments stay in all but what is written anew."""
+    """Whatever the values and the notation; comments stay in all but what is written anew, and beside what changed."""
     dumped = yaml.safe_dump({"kind": "ScaledObject", "spec": before}, sort_keys=False, default_flow_style=flow)
     after = {"kind": "ScaledObject", "spec": copy.deepcopy(before) | change}
     text = f"# head\n{dumped}# tail\n"
@@ -118,3 +119,9 @@ def test_what_is_read_after_any_change_is_what_was_meant(before, change, flow):
     if not flow and all(isinstance(one, int | str) and "\n" not in str(one) for one in (*before.values(), *change.values())):
         assert made.startswith("# head\n")
         assert made.endswith("# tail\n")
+        if flow is None:  # all on one line
+            return
+        noted = "".join(f"{line} # {number}\n" for number, line in enumerate(dumped.splitlines()))
+        left = re.findall(r" # (\d+)$", yaml_edit.edited(noted, yaml.safe_load(noted), after), re.MULTILINE)
+        same = [change.get(name, value) == value for name, value in before.items()]
+        assert left == [str(number) for number, kept in enumerate([True, True, *same]) if kept]
