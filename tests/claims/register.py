@@ -25,7 +25,7 @@ _WORD = re.compile(r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\b", 
 _PATH = re.compile(r"\b(?:docs|manifests|profiles|tests)/[\w./-]+")
 _SCALES = {"scenario": "medium", "backlog": "real", "real_time": "real"}  # of a session with that marker, where it is not quick
 _FOLDERS = {"experiments": "spike", "scenarios": "scenario", "defects": "defects"}
-_MARK = re.compile(r"\bpytest\.mark\.(spike|extended|stretch|scenario|defects|scale|backlog|real_time|kind)\b")
+_MARK = re.compile(r"\bpytest\.mark\.(spike|extended|stretch|scenario|defects|scale|acceptance|backlog|real_time|kind)\b")
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 

@@ -40,6 +40,7 @@ def claim_idleness(claim, surplus):
 
 
 @pytest.mark.spike
+@pytest.mark.acceptance
 @pytest.mark.duration(40)
 @allure.story("With 2P replicas P are idle")
 def test_half_of_2p_replicas_are_idle(trials, evidence):

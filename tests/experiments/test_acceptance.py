@@ -1,10 +1,11 @@
 """Acceptance: can the lab's own ScaledObject be shipped?
 
-Hypothesis. Policy ``lag-4500`` answers a tenfold spike: new pods are at work within 90 s, the backlog is drained, replicas do
-not flap, stay within the policy's bounds and the partitions, and come back; and every message is processed once.
+Hypothesis. A policy answers a tenfold spike: new pods are at work within 90 s, the backlog is drained, replicas do not flap,
+stay within the policy's bounds and the partitions, and come back; and every message is processed once.
 
-Method. One trial, from the floor until the lag is gone and the replicas are back at the floor: profile ``spike`` on
-``lag-4500``, pods that take 30 s to start, at standard, which is faithful for reaction and peak lag.
+Method. One trial, from the floor until the lag is gone and the replicas are back at the floor, at standard, which is faithful
+for reaction and peak lag. A short one: profile ``spike`` on ``lag-4500``, pods that take 30 s to start. A whole one: profile
+``acceptance``, six bursts, the spike and the way back, on ``recommended``, pods that take 45 s (`tox -e acceptance`).
 
 Asserted. Each line of text 1, section 5, and what acceptance/test_acceptance.py holds a user's files to.
 
@@ -17,24 +18,24 @@ import pytest
 from acceptance.test_acceptance import claim_acceptance
 from lab.charts.breakdown import reaction_breakdown
 from lab.judge.bounds import DIP, REACTION_S
+from lab.measure.cost import cost
 from lab.measure.drain import drain
+from lab.measure.lateness import oldest
 from lab.measure.reaction.step import PARTS, reaction
 from lab.measure.scaling import scale_events
 from lab.measure.scaling_cost import ScalingCost, scaling_cost
 from tests.experiments.sources import DESIGN, NO_NOISE, TEXT
 from tests.experiments.workloads import slim
 
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("Acceptance")]
+pytestmark = [allure.epic("Scaling on lag"), allure.feature("Acceptance")]
 
-OWN = {"profile": "spike", "policy": "lag-4500", "workload": slim(start_s=30), "scale": "standard"}
+SHORT = {"profile": "spike", "policy": "lag-4500", "workload": slim(start_s=30), "scale": "standard"}
+WHOLE = {"profile": "acceptance", "policy": "recommended", "workload": slim(start_s=45), "scale": "standard"}
+SPEED = 230_000  # the lab's own: the dip was 0.05 at 253,000 and more, and 0.53 at 0.6 of two cores, 205,000
 
 
-@pytest.mark.duration(300, scale="standard")
-@pytest.mark.speed(230_000)  # the lab's own: the dip was 0.05 at 253,000 and more, and 0.53 at 0.6 of two cores, 205,000
-@allure.story("A 10x spike is answered, drained and given back, and nothing is lost")
-def test_a_10x_spike_is_answered_drained_and_given_back(trials, evidence):
-    """Every line of text 1, section 5, in one trial of the lab's own policy."""
-    record = trials.run(**OWN)
+def judge_section_5(record, evidence):
+    """Every line of text 1, section 5, in the runs of one policy."""
     reacted, drained, cost = reaction(record), drain(record), scaling_cost(record)
     stretched = record[0].scale.time
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
@@ -49,8 +50,30 @@ def test_a_10x_spike_is_answered_drained_and_given_back(trials, evidence):
             (reacted.total_s * stretched).named("reaction, stretched to real time", "s") < REACTION_S,
             "the first new pod is at work in time",
         )
-        claim.control(drained.peak_lag >= 20_000, "a backlog worth draining was built", DESIGN)
+        claim.control(drained.peak_lag >= 20 * record[0].lag_threshold, "a backlog worth draining was built", DESIGN)
         claim(drained.rise_in_thresholds <= 1, "lag falls without a plateau once all pods are there", TEXT)
         claim(cost.worst_dip < DIP, "no step of the autoscaler costs a fifth of the throughput")
         claim(cost.share < 1, "scaling costs less than the backlog it clears", "text 1, section 1")
         claim_acceptance(claim, record)
+
+
+@pytest.mark.spike
+@pytest.mark.duration(300, scale="standard")
+@pytest.mark.speed(SPEED)
+@allure.story("A 10x spike is answered, drained and given back, and nothing is lost")
+def test_a_10x_spike_is_answered_drained_and_given_back(trials, evidence):
+    """A spike, on the policy of the experiments."""
+    judge_section_5(trials.run(**SHORT), evidence)
+
+
+@pytest.mark.acceptance
+@pytest.mark.duration(850, scale="standard")
+@pytest.mark.speed(SPEED)
+@allure.story("One policy holds bursts, a 10x spike and the way back to the floor")
+def test_one_policy_holds_bursts_a_spike_and_the_way_back(trials, evidence):
+    """The recommended policy, at the full rate and by itself; the oldest event and the price are shown."""
+    record = trials.run(**WHOLE)
+    paid = cost(record)
+    price = {"oldest event, s": oldest(record), "pod-minutes": paid.pod_minutes, "idle ratio": paid.idle_ratio}
+    evidence.report("price", price)
+    judge_section_5(record, evidence)
