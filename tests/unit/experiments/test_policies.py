@@ -23,7 +23,7 @@ def found(base, **changes):
         ("lag-4500", {}, [FLIPS, DISTANCE, RATE, REST]),  # pods that keep up have no lag
         ("lag-4500", {"scale_up_window": 60}, [FLIPS, REACTION, DISTANCE, RATE, REST]),
         ("lag-4500-arrivals", {}, [RATE, REST]),  # 18 to 23 pods on 24 partitions do no more than 12
-        ("lag-4500-arrivals", {"scale_down": "1 pod/1800s"}, [FLOOR]),
+        ("lag-4500-arrivals", {"scale_down": "1 pod/1800s"}, [FLOOR, RATE, REST]),
     ],
     ids=["lag alone", "a window up", "arrivals", "no way back"],
 )
