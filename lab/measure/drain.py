@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from lab.errors import NoData
+from lab.foresee.in_flight import InFlight
 from lab.judge.measure import Measure, measure, number, quantity
-from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity
 from lab.record.store import Record
 
@@ -14,43 +14,53 @@ LEAST_DRAIN_S = 5.0  # a new pod needs this to be at work at any scale, so a sho
 
 
 class Drain(Measure):
-    """The drain from the last burst's end until lag is at one lagThreshold.
+    """The drain from the last burst's end until lag is at one lagThreshold, all of it, with however many pods there were.
 
-    Times are in the trial's compressed time, except ``real_s``. ``ideal_s`` is the best time that skew allows, which is the
-    slowest partition's time with a pod of its own. A rise of lag is measured at full parallelism, above the lowest lag so far.
+    Times are in the trial's compressed time. ``ideal_s`` is the best time that skew allows, which is the slowest partition's
+    time with a pod of its own.
+
+    ``largest_rise`` is above the lowest lag so far. A backlog that only falls still has a lag that rises between two commits.
+    So the rise is held to ``between_commits``, what arrives between two commits of a partition::
+
+        between_commits = rate of arrivals (messages/s) x (commit interval + a poll's work) (s)
+
+    Derivation, for a group that commits each partition once in T = commit interval + a poll's work. Lag is what was produced
+    less what was committed; the backlog is what was produced less what was processed. What is committed was processed at most T
+    before. So lag(t) is at most backlog(t - T) plus what arrived since, and never below backlog(t). Where the backlog has not
+    risen from s to t - T, lag(t) <= backlog(s) + rate x T <= lag(s) + rate x T. Where t is less than T after s, no more than
+    rate x T has arrived. A larger rise is a backlog that rose, or a commit that was late.
     """
 
     peak_lag = number("messages", "peak lag")
     peak_after_s = number("s", "time from the spike's start to the peak lag")
     seconds = number("s", "drain time")
     ideal_s = number("s", "best drain time that the hottest partition allows")
-    real_s = number("s", "drain time at real time", UNSCALED)
-    full_parallelism_s = number("s", "time at full parallelism while draining")
-    largest_rise = number("messages", "largest rise of lag while draining at full parallelism")
-    rise_in_thresholds = number("lagThreshold", "rise of lag while draining at full parallelism")
+    largest_rise = number("messages", "largest rise of lag while draining")
+    between_commits = number("messages", "what arrives between two commits of a partition while draining")
+
+    @property
+    def rise_over_commits(self) -> Quantity:
+        """The largest rise as a multiple of what arrives between two commits: at most 1 where the backlog only falls."""
+        return (self.largest_rise / self.between_commits).named(
+            "rise of lag while draining over what arrives between two commits"
+        )
 
 
 @measure
 def drain(record: Record) -> Drain:
-    """Measure the drain after the spike.
-
-    There is no data when lag never came back to one lagThreshold, and when the group never ran at full parallelism.
-    """
+    """Measure the drain after the spike. There is no data when lag never came back to one lagThreshold."""
     spike, end, lag = record.zero, record.relief, record.lag
-    done = end + drain_time(record).number
+    seconds = drain_time(record).number
     since = lag[lag["t"] >= spike]
     top = since.iloc[int(since["lag"].argmax())]
-    begin, until = _full_parallelism(record, end, done)
-    rise = largest_rise(lag[lag["t"].between(begin, until)]["lag"])
+    in_flight = InFlight.of(record.inputs.workload, record.scale.time)
     return Drain(
         peak_lag=int(top["lag"]),
         peak_after_s=float(top["t"]) - spike,
-        seconds=done - end,
+        seconds=seconds,
         ideal_s=ideal_drain_s(record, end),
-        real_s=(done - end) * record.scale.time,
-        full_parallelism_s=until - begin,
-        largest_rise=int(rise),
-        rise_in_thresholds=rise / record.lag_threshold,
+        largest_rise=int(largest_rise(lag[lag["t"].between(end, end + seconds)]["lag"])),
+        between_commits=record.profile.steps[-1].rate * in_flight.most_s,
     )
 
 
@@ -88,17 +98,6 @@ def ideal_drain_s(record: Record, end: float) -> float:
         spare = record.inputs.pod_rate - inflow.get(partition, 0.0)
         slowest = max(slowest, backlog / spare if spare > 0 else float("inf"))
     return slowest
-
-
-def _full_parallelism(record: Record, end: float, done: float) -> tuple[float, float]:
-    """(start, end) in epoch s of the time after the spike in which all replicas that the policy allows are Ready and wanted."""
-    curve, ceiling = record.replicas, record.policy.max_replicas
-    full = curve[(curve["ready"] == ceiling) & (curve["desired"] == ceiling)]
-    if full.empty:
-        raise NoData(f"the group never ran with its {ceiling} replicas")
-    begin = max(end, float(full["t"].iloc[0]))
-    left = curve[(curve["t"] > begin) & (curve["desired"] < ceiling)]
-    return begin, min(done, float(left["t"].iloc[0])) if not left.empty else done
 
 
 class BestDrain(Measure):

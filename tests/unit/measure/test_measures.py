@@ -78,7 +78,6 @@ def test_the_drain_ends_at_one_lag_threshold(record):
     assert (found.peak_lag.value, found.peak_after_s.value) == (150_000, 20)
     assert found.seconds.value == 40
     assert found.largest_rise.value == 900
-    assert found.full_parallelism_s.value == 40
     counts = {"scale_ups": 1, "scale_downs": 1, "flips": 0}
     assert scale_events(record).to_dict() == counts | {
         "above_floor_at_baseline": 0,

@@ -22,7 +22,13 @@ from . import similar
 FACTORS = st.sampled_from([3, 5, 15, 30])
 # A similar record also starts its pods in a thirtieth of the time, and ends its dips. What these measures look at takes a time
 # of its own, or is read in windows of seconds as seen, so a record that is similar in everything is not similar in them.
-PHYSICAL = ("reaction.step.ColdStart.", "reaction.step.Reaction.real_s", "scaling_cost.", "drain.BestDrain.best_s")
+PHYSICAL = (
+    "reaction.step.ColdStart.",
+    "reaction.step.Reaction.real_s",
+    "scaling_cost.",
+    "drain.BestDrain.best_s",
+    "drain.Drain.between_commits",
+)
 
 
 @cache
