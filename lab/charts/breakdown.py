@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lab.charts.drawing import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, records, thin, titled
+from lab.charts.drawing import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, INK, UP, WIDTH, inline, records, thin, titled
 from lab.errors import NoData
 from lab.judge.bounds import REACTION_S
 from lab.measure.reaction.step import POLICY, Reaction
@@ -16,8 +16,7 @@ from lab.record.store import Record
 
 WHERE = {"lag crosses": "traffic", POLICY: "policy", "pod created": "Kubernetes", "process started": "Kubernetes"}
 WHERE |= {"subscribed": "consumer start", "partitions owned": "rebalance", "first receipt": "work"}
-WHERE |= {"Ready reported": "readiness probe"}
-GROUPS = [DELIVERED, FAULT, UP, BETWEEN, DOWN, ASKED, QUIET]
+GROUPS = [DELIVERED, FAULT, UP, BETWEEN, DOWN, ASKED]
 SQUARES: dict[str, Any] = {"symbolType": "square", "symbolStrokeWidth": 0, "symbolSize": 140}
 MOST = 8  # kinds of process that get a line of their own: more colours can't be told apart
 BYTES_PER_GIB = 2**30

@@ -90,7 +90,7 @@ def _spike(question: Question) -> float:
     return found
 
 
-@quantity("s", "reaction at real time")
+@quantity("s", "reaction")
 def _reaction(question: Question, curve: Curve) -> float:
     """Return the time from the spike's start until one more pod is at work than before it, s."""
     spike = _spike(question)

@@ -10,3 +10,8 @@ RECOVERY_S = Bound(5, "text 1, section 5: the consume rate recovers within < 5 s
 TIME_BEHIND_S = Bound(2, "the lab's own: the oldest age that an event may reach, from which lagThreshold is computed")
 DRAIN_OVER_BEST = Bound(1.5, "the lab's own: text 1, section 5 asks for a bounded drain, and skew bounds the best one")
 MEMORY_AN_HOUR = Bound(1 / 24, "the lab's own: what a day's trial adds must fit into the machine's memory")
+
+
+def compressed(bound: Bound, time: float) -> Bound:
+    """The ``bound`` on a time, s, at a scale that divides times by ``time``: for what such a scale divides whole."""
+    return Bound(bound / time, bound.source)

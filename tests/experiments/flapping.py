@@ -5,7 +5,7 @@ from lab.measure.cost import cost
 from lab.measure.drain import drain_time
 from lab.measure.lag import swing
 from lab.measure.lateness import behind
-from lab.measure.reaction.bursts import reactions
+from lab.measure.reaction.bursts import bursts_met, reactions
 from lab.measure.reaction.hpa_readings import readings
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
@@ -24,6 +24,5 @@ def report_price(evidence, found):
         figures |= {"late (s)": behind(runs, TIME_BEHIND_S), "drain (s)": drain_time(runs)}
         seen = readings(runs)
         figures |= {"lag swings by (s of traffic)": swing(runs), "of that the HPA reads in a burst": seen.share}
-        met = reactions(runs)
-        figures |= {"bursts met at the floor": met.bursts, "their slowest reaction (s)": met.slowest_s}
+        figures |= {"bursts met at the floor": bursts_met(runs).bursts, "their slowest reaction (s)": reactions(runs).slowest_s}
         evidence.report(name, figures | {"read in each burst (s of traffic)": seen.renewing_s})

@@ -1,4 +1,4 @@
-"""Reaction: from the spike's start until the first new pod is Ready and at work, in stamped parts that sum to the total."""
+"""Reaction: from the spike's start to the first receipt of the first new pod, in stamped parts that sum to the total."""
 
 from __future__ import annotations
 
@@ -25,26 +25,24 @@ PARTS = (
     "subscribed",
     "partitions owned",
     "first receipt",
-    "Ready reported",
 )
 POLICY = "KEDA and HPA decide"
 WATCH_S = 1.0  # a watch may see a step after the pod that it made
 
 
 class Reaction(Measure):
-    """The reaction of the first new pod that is both Ready and assigned, from the spike's start to the pod's first receipt.
+    """The reaction: from the spike's start to the first receipt of a pod that was created since the first step up.
 
-    ``parts`` maps each of PARTS to seconds, which sum to ``total_s``. They follow the pod: created, subscribed, its first
-    partitions, its first receipt. Its readiness probe asks once a second and no part of the work waits for it, so what it
-    reports later than the first receipt is the last part. In ``real_s`` the policy's wait is multiplied by the scale's
-    compression of time, and the start that the workload declares is as long as it was written.
+    ``parts`` maps each of PARTS to seconds, which sum to ``total_s``. They follow the pod whose receipt was the first: created,
+    subscribed, its first partitions, that receipt. Whether the pod was Ready by then is no part of it. ``decided_s`` ends when
+    the watch sees the first step up: of a reaction it is what a scale divides whole.
     """
 
     spike_start = detail(float, "start of the spike, epoch s")
     pod = detail(str, "name of the first new pod at work")
     parts = detail(dict[str, float], "seconds of each part of the reaction")
     total_s = number("s", "reaction")
-    real_s = number("s", "reaction at real time", UNSCALED)
+    decided_s = number("s", "time from the spike's start to the first step up")
 
     def part(self, name: str) -> Quantity:
         """The time of one of PARTS, s."""
@@ -63,14 +61,12 @@ def reaction(record: Record) -> Reaction:
     spike = record.zero
     crossed = crossing(record, spike)
     decided = first_step(record)
-    pod, _ = first_pod_at_work(record, decided)
+    pod, receipt = first_receipt(record, decided)
     stamps = {"lag crosses": crossed, POLICY: decided, **_stamps(record, pod)}
-    ordered = accumulate((spike, *stamps.values()), max)  # a part that ends before its turn costs no time
+    ended = (min(stamp, receipt) for stamp in stamps.values())  # what comes after the receipt is no part of it
+    ordered = accumulate((spike, *ended), max)  # a part that ends before its turn costs no time
     parts = {part: later - earlier for part, (earlier, later) in zip(stamps, pairwise(ordered), strict=True)}
-    total = sum(parts.values())
-    declared = record.inputs.workload.start_s  # the scale divides it
-    real = total + parts[POLICY] * (record.scale.time - 1) + declared * (1 - 1 / record.scale.time)
-    return Reaction(spike_start=spike, pod=pod, parts=parts, total_s=total, real_s=real)
+    return Reaction(spike_start=spike, pod=pod, parts=parts, total_s=receipt - spike, decided_s=decided - spike)
 
 
 def first_step(record: Record) -> float:
@@ -115,22 +111,22 @@ def member_stamps(record: Record) -> pd.DataFrame:
     ).astype(float)
 
 
-def first_pod_at_work(record: Record, step: float, until: float = math.inf) -> tuple[str, float]:
-    """The pod created since the ``step`` up that was the first to be Ready and assigned a partition, and when, epoch s.
+def first_receipt(record: Record, step: float, until: float = math.inf) -> tuple[str, float]:
+    """The pod created since the ``step`` up whose first receipt was the earliest, and when that was, epoch s.
 
-    Raises :class:`NoData` where there was none before ``until``.
+    Raises :class:`NoData` where there was none before ``until``, and for a record without receipts.
     """
-    owning = member_stamps(record)["owning"].dropna()
+    first = record.receipts.groupby("pod")["end"].min()
     times = {
-        name: max(pod.ready, float(owning[name]))
+        name: float(first[name])
         for name, pod in record.pods.items()
-        if pod.added is not None and pod.added >= step - WATCH_S and pod.ready is not None and name in owning.index
+        if pod.added is not None and pod.added >= step - WATCH_S and name in first.index
     }
     name = min(times, key=lambda pod: times[pod], default="")
     if not name or times[name] >= until:
         at = pd.Timestamp(step, unit="s", tz="UTC").strftime("%H:%M:%S")
         before = "" if math.isinf(until) else " before the next burst"
-        raise NoData(f"no pod created since the step up at {at} became Ready and was assigned a partition{before}")
+        raise NoData(f"no pod created since the step up at {at} has a receipt{before}")
     return name, times[name]
 
 
@@ -144,11 +140,10 @@ def _stamps(record: Record, name: str) -> dict[str, float]:
         "subscribed": members["subscribed"].get(name),
         "partitions owned": members["owning"].get(name),
         "first receipt": receipts[receipts["pod"] == name]["end"].min(),
-        "Ready reported": pod.ready,
     }
     found = {part: float(stamp) for part, stamp in stamps.items() if stamp is not None and not math.isnan(stamp)}
     if missing := [part for part in stamps if part not in found]:
-        raise NoData(f"{name}, the first pod at work, has no stamp of: {missing[0]}")
+        raise NoData(f"{name}, the first new pod at work, has no stamp of: {missing[0]}")
     return found
 
 

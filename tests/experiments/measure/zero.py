@@ -31,17 +31,14 @@ class FromZero(Measure):
     watch sees replicas asked for: it is the wait for KEDA's poll, or for the HPA's sync, with what that takes. The other
     parts follow the pod that processed the event: created, started, subscribed, its first partitions.
 
-    A percentile is a nearest rank: for so many percent of these arrivals it took no longer. In ``real_p50`` and ``real_p95``
-    the DECISION of each is multiplied by the scale's compression of time. ``lag_before`` is the largest of the last
-    samples of lag before them.
+    A percentile is a nearest rank: for so many percent of these arrivals it took no longer. ``lag_before`` is the largest of
+    the last samples of lag before them.
     """
 
     from_zero = number("arrivals", "arrivals that found no pod")
     lag_before = number("messages", "largest lag before an arrival")
     p50 = number("s", "age of the first event at its receipt, median")
     p95 = number("s", "age of the first event at its receipt, 95th percentile")
-    real_p50 = number("s", "age of the first event at its receipt at real time, median", UNSCALED)
-    real_p95 = number("s", "age of the first event at its receipt at real time, 95th percentile", UNSCALED)
     least_start = number("s", "shortest part of a pod's start", UNSCALED)
     parts = detail(tuple[dict[str, float], ...], "seconds of each part, for each of these arrivals")
 
@@ -76,7 +73,6 @@ def from_zero(record: Record) -> FromZero:
     members = member_stamps(record)
     parts = tuple(_parts(record, events, members, start) for start in idle)
     totals = [sum(one.values()) for one in parts]
-    real = [total + one[DECISION] * (record.scale.time - 1) for total, one in zip(totals, parts, strict=True)]
     lag = record.lag
     before = [float(seen.iloc[-1]) for start in idle if len(seen := lag[lag["t"] < start]["lag"])]
     return FromZero(
@@ -84,8 +80,6 @@ def from_zero(record: Record) -> FromZero:
         lag_before=max(before, default=None),
         p50=percentile(totals, 50),
         p95=percentile(totals, 95),
-        real_p50=percentile(real, 50),
-        real_p95=percentile(real, 95),
         least_start=min(one[name] for one in parts for name in PARTS[2:]),
         parts=parts,
     )

@@ -117,7 +117,7 @@ def test_what_a_profile_does_not_show_is_no_data(lab, tmp_path):
     steady = tmp_path / "steady.yaml"
     steady.write_text("{kind: steady, rate: 150, duration: 600}\n")
     given = ["simulate", OBJECT, f"--profile={steady}", "--pod-rate=100", START]
-    assert "? reaction at real time: no data (the profile has no phase baseline that something follows)" in lab(*given)
+    assert "? reaction: no data (the profile has no phase baseline that something follows)" in lab(*given)
     content = json.loads(lab(*given, "--json"))
     assert (content["figures"]["reaction_s"], content["figures"]["drain_s"]) == (None, None)
     assert [one["verdict"] for one in content["objectives"]].count("no data") == 2

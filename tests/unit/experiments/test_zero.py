@@ -57,7 +57,6 @@ def test_an_arrival_is_followed_from_its_first_event_to_the_receipt(tmp_path):
     assert list(first.values()) == pytest.approx([0.6, 0.1, 0.2, 0.5, 0.6, 0.3])
     assert list(second.values()) == pytest.approx([1.0, 0.1, 0.2, 0.4, 0.5, 0.2])
     assert (found.p50.value, found.p95.value) == pytest.approx((2.3, 2.4))
-    assert (found.real_p50.value, found.real_p95.value) == pytest.approx((2.3 + 29 * 0.6, 2.4 + 29 * 1.0))
     assert found.least_start.value == pytest.approx(0.2)
     assert (found.part(DECISION, 50).value, found.part(DECISION, 95).value) == pytest.approx((0.6, 1.0))
 

@@ -18,8 +18,10 @@ from lab.measure.overview import all_measures
 from lab.measure.reaction.step import PARTS, cold_start, reaction
 from lab.measure.scaling import scale_events
 
-from .built import sealed
+from .built import pod, receipt, sealed
 from .conftest import LAG, REPORTS, TRANSITIONS, build, report
+
+PODLESS = [row for row in TRANSITIONS if row["kind"] != "Pod"]
 
 
 def without(event):
@@ -32,19 +34,33 @@ def test_the_reaction_is_the_sum_of_its_parts(record):
     found = reaction(record)
     assert tuple(found.parts) == PARTS
     # 4 x 1,500 x 1.1 = 6,600 is crossed halfway between 600 at 1000 s and 12,600 at 1001 s.
-    assert list(found.parts.values()) == pytest.approx([0.5, 1.5, 0.5, 0.5, 1.0, 2.0, 0.5, 0.0])
-    assert found.total_s.value == pytest.approx(6.5)
+    assert list(found.parts.values()) == pytest.approx([0.5, 1.5, 0.5, 0.5, 1.0, 2.0, 0.5])
+    assert (found.total_s.value, found.decided_s.value) == pytest.approx((6.5, 2.0))
     assert found.part("partitions owned").value == found.parts["partitions owned"]
-    # At quick scale the wait for KEDA and the HPA counts thirty times, the cold start once.
-    assert found.real_s.value == pytest.approx(6.5 + 1.5 * 29)
 
 
-def test_a_late_readiness_probe_hides_no_part(tmp_path):
-    """Ready at 1008 instead of 1005: joining and owning keep their lengths, and the probe's delay is a part of its own."""
-    late = [row | {"t": 1008} if row["t"] == 1005 else row for row in TRANSITIONS]
-    found = reaction(build(tmp_path, late, REPORTS))
-    assert list(found.parts.values()) == pytest.approx([0.5, 1.5, 0.5, 0.5, 1.0, 2.0, 0.5, 1.5])
-    assert found.total_s.value == pytest.approx(8.0)
+@pytest.mark.parametrize("late", [{1005: 1008}, {1006: 1006.4, 1005: 1020}])
+def test_a_reaction_ends_with_the_first_receipt(tmp_path, late):
+    """At 1006.5, whenever the pod was Ready. What is reported after that is no part of it."""
+    moved = [[row | {"t": late.get(row["t"], row["t"])} for row in rows] for rows in (TRANSITIONS, REPORTS)]
+    found = reaction(build(tmp_path, *moved))
+    assert found.total_s.value == pytest.approx(6.5)
+    assert sum(found.parts.values()) == pytest.approx(6.5)
+
+
+def test_the_first_new_pod_is_the_one_whose_receipt_is_the_first(tmp_path):
+    """Of two, the one that was created later, Ready later and assigned later; a pod from before the step is no new one."""
+    others = [pod(1003, "quick", "ADDED", ready=False, created=1003), pod(1009, "quick"), pod(985, "old", "ADDED")]
+    told = [report(1004, "quick", "started", created=1003.2), report(1004, "quick", "subscribed")]
+    told += [report(1006.1, "quick", "assigned", partitions=[1], owned=1, seconds=0.1)]
+    receipts = [receipt("new", 1006.2, 1006.5, 100), receipt("quick", 1006.2, 1006.3, 9, 1), receipt("old", 1001, 1001.1, 9, 2)]
+    transitions = sorted([*TRANSITIONS, *others], key=lambda row: row["t"])
+    whole = build(tmp_path, transitions, sorted([*REPORTS, *told], key=lambda row: row["t"]))
+    pd.DataFrame([one | {"first": 0, "last": 99, "checksum": 1} for one in receipts]).to_parquet(
+        whole.folder / "receipts.parquet"
+    )
+    found = reaction(sealed(whole.folder))
+    assert (found.pod, found.total_s.value) == ("quick", pytest.approx(6.3))
 
 
 def test_the_crossing_is_by_the_hpas_own_tolerance(record):
@@ -60,7 +76,8 @@ def test_the_crossing_is_by_the_hpas_own_tolerance(record):
     [
         (lambda one: reaction(one).total_s, {"transitions": TRANSITIONS[:1]}, "never asked for more replicas"),
         (lambda one: reaction(one).part("subscribed"), {"transitions": TRANSITIONS[:1]}, "never asked for more replicas"),
-        (lambda one: reaction(one).total_s, {"reports": without("assigned")}, "assigned a partition"),
+        (lambda one: reaction(one).total_s, {"reports": without("assigned")}, "no stamp of: partitions owned"),
+        (lambda one: reaction(one).total_s, {"transitions": PODLESS}, "since the step up at 00:16:42 has a receipt"),
         (lambda one: cold_start(one).start, {"reports": without("subscribed")}, "no pod created after the baseline"),
         (lambda one: drain(one).seconds, {"lag": {t: max(value, 2_000) for t, value in LAG.items()}}, "never came back"),
     ],

@@ -24,7 +24,6 @@ FACTORS = st.sampled_from([3, 5, 15, 30])
 # of its own, or is read in windows of seconds as seen, so a record that is similar in everything is not similar in them.
 PHYSICAL = (
     "reaction.step.ColdStart.",
-    "reaction.step.Reaction.real_s",
     "scaling_cost.",
     "drain.BestDrain.best_s",
     "drain.Drain.between_commits",

@@ -69,6 +69,6 @@ def test_of_a_real_reaction_the_parts_sum_to_the_policys():
     assert sum(one.number for one in parts) == pytest.approx(reaction(record).parts[POLICY])
     assert [one.value for one in parts[:3]] == pytest.approx([0.327, 0, 0], abs=0.001)
     assert found.phase.value == pytest.approx(0.655, abs=0.001)
-    # A late readiness probe hides neither 1.2 s until the pod subscribed, nor 1.7 s until it owned partitions.
+    # Of the pod with the first receipt: 1.2 s until it subscribed, and 0.3 s until it owned partitions.
     told = reaction(record).parts
-    assert (told["subscribed"], told["partitions owned"]) == pytest.approx((1.18, 1.75), abs=0.01)
+    assert (told["subscribed"], told["partitions owned"]) == pytest.approx((1.246, 0.316), abs=0.001)
