@@ -55,15 +55,15 @@ class Outcome:
     rows: tuple[Row, ...]
 
     def faithful(self, measure: str, scale: str) -> bool:
-        """Whether ``measure`` is shown to be faithful at ``scale``, on each profile that has data and on one at least.
+        """Whether ``measure`` is shown to be faithful at ``scale``: on each profile that ran at the reference.
 
-        A scale shows nothing while a profile that ran at the reference has not run at it: the mildest profile may come first.
+        No data on one of them shows nothing, and so does an interval that is too wide, and a scale at which one of them has not
+        run: the mildest profile may come first.
         """
         at_reference, at_scale = ({one.profile for one in self.runs if one.scale == name} for name in (self.reference, scale))
         if at_reference - at_scale:
             return False
-        found = {row.verdict for row in self.rows if (row.measure, row.scale) == (measure, scale)} - {NO_DATA}
-        return found == {FAITHFUL}
+        return {row.verdict for row in self.rows if (row.measure, row.scale) == (measure, scale)} == {FAITHFUL}
 
     def beside(self, earlier: Outcome) -> Outcome:
         """This one's profiles that have rows, and those of ``earlier`` that have none here, in order of their names.

@@ -9,9 +9,10 @@ from lab.errors import InputError
 from lab.inputs import scale as scales
 from lab.judge.measure import Measure
 from lab.judge.origin import MESSAGES, UNKNOWN, UNSCALED, Origin
+from lab.judge.samples import Offset
 from lab.measure.outcome import NOTHING, Outcome, Runs, committed, read, remark
 from lab.measure.overview import COMPARED
-from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Row
+from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Row, judge
 
 QUICK, REAL = scales.load("quick"), scales.load("real")
 ROW = Row("plateau", "quick", "peak", "peak lag", "messages", 6, 2, 9e4, True, 0.02, -0.01, 0.05, 0.93, 0.1, FAITHFUL)
@@ -22,7 +23,9 @@ OUTCOME = Outcome(
     (RUNS,),
     (
         ROW,
-        replace(ROW, profile="bursty", verdict=NO_DATA),
+        replace(ROW, profile="bursty"),
+        replace(ROW, measure="half"),
+        replace(ROW, measure="half", profile="bursty", verdict=NO_DATA),
         replace(ROW, measure="pods"),
         replace(ROW, measure="drain"),
         replace(ROW, measure="drain", profile="bursty", verdict=UNDECIDED),
@@ -83,14 +86,25 @@ def test_another_content_is_refused(tmp_path, change, line):
         read(file)
 
 
-def test_faithful_is_what_all_profiles_with_data_show():
-    """One that is undecided, or no data at all, shows nothing; another scale is another question.
+def test_a_committed_verdict_is_that_of_its_interval():
+    """Within 10 % whatever the noise: a row that says otherwise was judged by another rule, or by hand."""
+    rows = [row for row in committed().rows if row.estimate is not None]
+    for row in rows:
+        tolerance = 0.1 if row.relative else 0.1 * abs(row.reference)
+        found = judge(Offset(row.estimate, row.low, row.high, row.confidence), tolerance)
+        assert (row.verdict, row.tolerance) == (found, pytest.approx(tolerance, rel=1e-5)), row
+    assert {row.verdict for row in rows} == {FAITHFUL, UNFAITHFUL, UNDECIDED}
+
+
+def test_faithful_is_what_all_profiles_show():
+    """One that is undecided, or has no data, shows nothing; another scale is another question.
 
     Nor does a scale until every profile of real time ran at it: the other one may be less faithful there.
     """
     assert OUTCOME.faithful("peak", "quick")
     assert not OUTCOME.faithful("drain", "quick")
     assert not OUTCOME.faithful("never", "quick")
+    assert not OUTCOME.faithful("half", "quick")
     assert not OUTCOME.faithful("peak", "medium")
     assert not Outcome("real", (), (replace(ROW, verdict=UNFAITHFUL),)).faithful("peak", "quick")
     at_real = (replace(RUNS, scale="real"), replace(RUNS, profile="bursty", scale="real"))
