@@ -16,7 +16,7 @@ from lab.judge.claim import Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity, Undecided
 from lab.judge.runs import Runs
 from lab.measure.delivery import CONTRACT, EXACTLY_ONCE, Guarantee
-from lab.measure.outcome import committed, remark
+from lab.measure.outcome import REFUTED, committed, remark
 from lab.measure.overview import figures, least_differences, overview
 from lab.measure.validity import judge_validity
 from lab.record.store import Record
@@ -41,12 +41,14 @@ class Claim:
     ``sentence`` says what is claimed, ``source`` where the bound is from.
     """
 
-    def __init__(self, judged: Callable[[Verdict, Quantity], None]) -> None:
+    def __init__(self, judged: Callable[[Verdict, Quantity, str], None]) -> None:
         self._judged = judged
 
-    def __call__(self, comparison: Comparison, sentence: str, source: str = "", kind: str = "claim") -> None:
-        """Claim what is to be found out."""
-        self._judged(judge(comparison, sentence, kind=kind, source=source), comparison.quantity)
+    def __call__(
+        self, comparison: Comparison, sentence: str, source: str = "", kind: str = "claim", *, refuted: str = ""
+    ) -> None:
+        """Claim what is to be found out. ``refuted`` is the number, and its session, by which real time breached the claim."""
+        self._judged(judge(comparison, sentence, kind=kind, source=source), comparison.quantity, refuted)
 
     def control(self, comparison: Comparison, sentence: str, source: str = "") -> None:
         """Claim that the method sees the effect at all."""
@@ -66,6 +68,7 @@ class Evidence:
         self._charts: dict[str, Chart] = {}
         self._figures: dict[str, dict[str, float | None]] = {}
         self._noise: dict[str, dict[str, float | None]] = {}
+        self._marks: list[str] = []
 
     def chart(self, name: str, make: Chart) -> None:
         """Attach a chart of this experiment's own; ``make`` draws it."""
@@ -90,8 +93,10 @@ class Evidence:
         self._explained += [paragraph] if paragraph else []
 
     def conclude(self, setting: str, value: object, because: str) -> None:
-        """Add a line to the recommended policy: ``setting`` should be ``value``, ``because``."""
-        self._session.conclusions.append(Conclusion(setting, f"{value}", because, self._experiment))
+        """Add a line to the recommended policy: ``setting`` should be ``value``, ``because``; with the mark of the claims."""
+        worst = min(self._marks, key=lambda mark: (REFUTED not in mark, "validated" not in mark), default="")
+        said = f"{because} ({worst})" if worst else because
+        self._session.conclusions.append(Conclusion(setting, f"{value}", said, self._experiment))
 
     @contextmanager
     def of(
@@ -116,9 +121,10 @@ class Evidence:
         undecided: list[Verdict] = []
         scales = dict.fromkeys(record.scale for record in named.values())
 
-        def keep(judged: Verdict, quantity: Quantity) -> None:
-            marks = (remark(judged.kind, quantity.origin, scale, committed()) for scale in scales)
-            marked = "; ".join(filter(None, marks)) if judged.measured is not None else ""
+        def keep(judged: Verdict, quantity: Quantity, refuted: str) -> None:
+            marks = [remark(judged.kind, quantity.origin, scale, committed(), refuted) for scale in scales]
+            self._marks += (found := list(filter(None, marks)))
+            marked = "; ".join(found) if judged.measured is not None else ""
             verdicts.append(self._expected(replace(judged, real_time=marked)))
             if isinstance(quantity, Undecided):
                 undecided.append(verdicts[-1])

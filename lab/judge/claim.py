@@ -85,7 +85,7 @@ class Verdict:
             wanted += f" ({self.pairs})"
         if self.measured is None:
             return f"{self.objective}: {self.verdict} ({self.note}); {wanted}{shows}"
-        but = f" ({self.note})" if self.note else ""
+        but = "".join(f" ({one})" for one in (self.note, self.real_time) if one)
         return f"{self.objective}: {self.measured:g} {self.unit}, {wanted}: {self.verdict}{but}{shows}"
 
 

@@ -22,6 +22,7 @@ from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Row
 
 FILE = Path(__file__).with_name("similarity.yaml")
 HEAD = "# `python -m tests.scale` writes this and shows it as tables; lab/measure/outcome.py reads it.\n"
+REFUTED = "refuted at real time"
 WORDS = (FAITHFUL, UNFAITHFUL, UNDECIDED, NO_DATA)
 
 
@@ -108,13 +109,16 @@ def committed() -> Outcome:
     return read(FILE)
 
 
-def remark(kind: str, origin: Origin, scale: Scale, outcome: Outcome) -> str:
+def remark(kind: str, origin: Origin, scale: Scale, outcome: Outcome, refuted: str = "") -> str:
     """What a claim of ``kind`` on a quantity of ``origin``, judged at ``scale``, is worth at real time; "" if it is the same.
 
     An invariant is said of the run that it was measured in, and a control of the method. Neither is said of real time.
+    ``refuted`` is what real time showed of the claim, where that breached it.
     """
     if kind != "claim" or scale.time == 1:
         return ""
+    if refuted:
+        return f"{scale.name} only; {REFUTED}: {refuted}"
     if not origin.measures or not all(outcome.faithful(one, scale.name) for one in origin.measures):
         what = "size not validated" if origin.compared else "not validated"
         return f"{scale.name} only; {what} at real time"

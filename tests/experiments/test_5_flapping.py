@@ -101,7 +101,12 @@ def test_what_ends_the_flapping(trials, evidence):
             "a window of three times the interval between bursts does not end the flapping",
             "the lab's model of the controller (python -m lab simulate): 2 flips, against the payments text's rule",
         )
-        claim(scale_events(tolerant).flips == 0, "to tell busy pods from idle ones ends the flapping", TEXT)
+        claim(
+            scale_events(tolerant).flips == 0,
+            "to tell busy pods from idle ones ends the flapping",
+            TEXT,
+            refuted="4 flips (2026-11-24-slow-start)",
+        )
         claim(drain_time(tolerant) <= 10, "the group that does not flip drains as fast", "pilot of experiment 5")
         claim(scale_events(tolerant).above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)
 

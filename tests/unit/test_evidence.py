@@ -1,12 +1,14 @@
 """Evidence: which verdicts fail a test, and what stands beside a comparison."""
 
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from lab import evidence
+from lab import evidence, paths
+from lab.archive.table import read
 from lab.errors import Breach, InvalidTrial
 from lab.evidence import Evidence
 from lab.inputs.scale import Scale
@@ -22,6 +24,7 @@ from tests.unit.measure.test_delivery import EXACT, trial
 from tests.unit.measure.test_outcome import OUTCOME
 from tests.unit.report.sessions import gates
 
+BREACHED_AT_REAL = ("real", "breached", "claim")
 FEW = Undecided("difference", "s", None, "1 pair: a difference is claimed from 6 on")
 
 
@@ -114,6 +117,34 @@ def test_a_claim_is_marked(session, tmp_path, monkeypatch, scale, mark):
         claim(peak_lag(one) >= 0, "there was lag")
         claim.invariant(peak_lag(one) >= 0, "there was lag")
     assert [row.real_time for row in session.rows] == [mark, ""]
+    assert [f" ({mark})" in str(row) for row in session.rows] == [bool(mark), False]
+
+
+@pytest.mark.parametrize(("scale", "mark"), [("quick", " (quick only; refuted at real time: 5 (a))"), ("real", "")])
+def test_what_real_time_refuted_says_so_wherever_it_stands(session, tmp_path, scale, mark):
+    """In the verdict of a compressed trial, and in what the experiment concludes of it, first of all marks."""
+    one = similar.write(tmp_path / "one", 30 if mark else 1, scale=scale)
+    judged = Evidence("scale", session)
+    with judged.of(Runs([one]), delivery=None) as claim:
+        claim(peak_lag(one) >= 0, "there was lag")
+        claim(peak_lag(one) >= 0, "there was more", refuted="5 (a)")
+    judged.conclude("lagThreshold", 1, "it is enough")
+    assert [mark in str(row) for row in session.rows] == [not mark, True]
+    assert session.conclusions[0].because == f"it is enough{mark}"
+
+
+def test_a_claim_that_real_time_breached_says_so_in_its_experiment():
+    """Each that can be judged at a compressed scale too; the session that it names breached a claim at real time."""
+    table = [row for row in read(paths.PROJECT / "docs" / "evidence") if (row.scale, row.verdict, row.kind) == BREACHED_AT_REAL]
+    texts = {file: file.read_text() for file in (paths.PROJECT / "tests").glob("[es]*/**/test_*.py")}
+    named = {text for file in texts.values() for text in re.findall(r'refuted="[^"]*\(([\w-]+)\)"', file)}
+    assert named <= {row.session for row in table}
+    for row in table:
+        module, _, test = row.test.partition("::")
+        text = texts[paths.PROJECT / module]
+        mark = text[: text.index(f"def {test.partition('[')[0]}(")].rpartition("@pytest.mark.")[2]
+        compressible = not mark.startswith("real_time") and "pytestmark = [pytest.mark.real_time" not in text
+        assert not compressible or f"({row.session})" in text, row
 
 
 @pytest.mark.parametrize("value", [1, 5])

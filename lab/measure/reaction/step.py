@@ -35,7 +35,7 @@ class Reaction(Measure):
 
     ``parts`` maps each of PARTS to seconds, which sum to ``total_s``. They follow the pod whose receipt was the first: created,
     subscribed, its first partitions, that receipt. Whether the pod was Ready by then is no part of it. ``decided_s`` ends when
-    the watch sees the first step up: of a reaction it is what a scale divides whole.
+    the watch sees the first step up: it is the part of a reaction that a scale divides whole.
     """
 
     spike_start = detail(float, "start of the spike, epoch s")

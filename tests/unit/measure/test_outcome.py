@@ -132,6 +132,8 @@ def test_a_claim_says_what_it_is_worth(origin, words):
     An invariant is of its run and a control of the method; at real time nothing was compressed.
     """
     assert remark("claim", origin, QUICK, OUTCOME) == words
+    assert remark("claim", origin, QUICK, OUTCOME, "4 flips (a)") == "quick only; refuted at real time: 4 flips (a)"
+    assert {remark("claim", origin, REAL, OUTCOME, "4 flips"), remark("control", origin, QUICK, OUTCOME, "4 flips")} == {""}
     assert remark("claim", PODS, QUICK, NOTHING) == "quick only; not validated at real time"
     assert {remark("invariant", origin, QUICK, OUTCOME), remark("control", origin, QUICK, OUTCOME)} == {""}
     assert remark("claim", origin, REAL, OUTCOME) == ""
