@@ -3,12 +3,12 @@
 Hypothesis. KEDA on lag scales out within 90 s of a 10x step, the backlog only falls in the drain, and the group returns to
 its floor without flapping or loss.
 
-Method. Profiles ``step-10x`` and ``plateau`` on lag triggers. The reaction ends with the first new pod's first receipt, in
-stamped parts that sum to the total; the wait is split at the HPA's syncs. The best possible drain is the hottest partition's.
+Method. Profiles ``step-10x`` and ``plateau``. The reaction ends with the first new pod's first receipt, in
+stamped parts; the wait is split at the HPA's syncs. The best drain is the hottest partition's.
 pollingInterval is a minute, with and without useCachedMetrics. Joins are compared in experiment 3's duets.
 
-Asserted. Reactions within 90 s as seen, and the first step up within 90 s compressed. A sync within a period and a fifth, one
-sync at most that saw older lag. From six pairs on a pod joins sooner with KIP-848.
+Asserted. Reactions within 90 s as seen, the first step up within 90 s compressed, a sync within a period and a fifth, one that
+saw older lag at most. From six pairs on a pod joins sooner with KIP-848.
 
 Refuted by a longer wait, or joins that differ within A/A noise.
 """
