@@ -114,6 +114,7 @@ def test_a_real_session_is_red_by_a_difference_alone(given, tmp_path):
 
 BROUGHT_BOUNDS = {
     "reaction": (6.5, "held"),
+    "time from the spike's start to the first step up": (2.0, "held"),
     "flips": (0, "held"),
     "replicas wanted outside of the policy's bounds": (12, "breached"),
     "replicas wanted beyond the partitions": (12, "breached"),
@@ -130,6 +131,7 @@ def test_the_acceptance_is_judged_alone_by_the_users_own_bounds(acceptance):
     """
     found = {name: (acceptance.rows[name]["measured"], acceptance.rows[name]["verdict"]) for name in BROUGHT_BOUNDS}
     assert found == {name: (pytest.approx(measured), verdict) for name, (measured, verdict) in BROUGHT_BOUNDS.items()}
+    assert acceptance.rows["time from the spike's start to the first step up"]["bound"] == 90 / 15  # of medium
     assert {row["experiment"] for row in acceptance.rows.values()} == {"acceptance"}
     assert (acceptance.code, "1 failed" in acceptance.printed) == (1, True)
     row = next(row for name, row in acceptance.rows.items() if name.startswith("drain time over the best"))
