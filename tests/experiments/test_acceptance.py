@@ -3,8 +3,8 @@
 Hypothesis. A policy answers a tenfold spike: new pods are at work within 90 s, the backlog is drained, replicas do not flap,
 stay within the policy's bounds and the partitions, and come back; and every message is processed once.
 
-Method. One trial, from the floor until the lag is gone and the replicas are back at the floor, at standard, faithful for peak lag
-and not for the reaction. A short one: profile ``spike`` on ``lag-4500``, pods that take 30 s to start. A whole one: profile
+Method. One trial, from the floor until the lag is gone and the replicas are back at the floor, at standard (faithful for peak
+lag, not for the reaction). A short one: profile ``spike`` on ``lag-4500``, pods that take 30 s to start. A whole one: profile
 ``acceptance``, six bursts, the spike and the way back, on ``recommended``, pods that take 45 s (`tox -e acceptance`).
 
 Asserted. Each line of text 1, section 5, and what acceptance/test_acceptance.py holds a user's files to.

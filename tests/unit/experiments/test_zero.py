@@ -46,7 +46,7 @@ def record(folder, replicas=REPLICAS, members=MEMBERS, receipts=RECEIPTS):
 
 
 def test_an_arrival_is_followed_from_its_first_event_to_the_receipt(tmp_path):
-    """Each part as written; they sum to the event's age at its receipt, and only the decision is stretched to real time.
+    """Each part as written; they sum to the event's age at its receipt.
 
     A pod that is leaving may take the event: three arrivals, two from zero, and at most one message waited before them.
     """
