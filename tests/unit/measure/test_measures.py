@@ -39,7 +39,7 @@ def test_the_reaction_is_the_sum_of_its_parts(record):
     assert found.part("partitions owned").value == found.parts["partitions owned"]
 
 
-@pytest.mark.parametrize("late", [{1005: 1008}, {1006: 1006.4, 1005: 1020}])
+@pytest.mark.parametrize("late", [{1005: 1008}, {1006: 1006.8, 1005: 1020}])
 def test_a_reaction_ends_with_the_first_receipt(tmp_path, late):
     """At 1006.5, whenever the pod was Ready. What is reported after that is no part of it."""
     moved = [[row | {"t": late.get(row["t"], row["t"])} for row in rows] for rows in (TRANSITIONS, REPORTS)]

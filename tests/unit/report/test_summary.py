@@ -199,6 +199,12 @@ def test_experiments_come_in_their_natural_order(page: Page) -> None:
     assert places == sorted(places)
 
 
+@everywhere
+def test_what_a_claim_is_worth_stands_wherever_it_does(page: Page) -> None:
+    """A claim that held says it too."""
+    assert "quick only; refuted" in page([replace(HELD, real_time="quick only; refuted at real time: 4 flips")])
+
+
 def test_the_page_has_every_verdict_and_further_tables() -> None:
     """With what a claim is worth at real time, and the sections that a session adds."""
     table = Section("Two alike", "How far a side is from itself.", Table(("pair", "difference"), [["a", "0.1"]]))
