@@ -41,13 +41,19 @@ class Question(Strict):
     in_flight: str
     remarks: tuple[str, ...]
     consumers: dict[str, float | str]
+    starts: str
+    nodes: str
 
 
 @dataclass(frozen=True)
 class Simulated(Question):
-    """The answer of ``simulate``: each figure, why one is missing, the verdicts, notes, and each change of the replicas."""
+    """The answer of ``simulate``: each figure, why one is missing, the verdicts, notes, and each change of the replicas.
+
+    Where starts are drawn, ``figures`` are medians over the draws, ``worst`` the greatest, and the log is of the first draw.
+    """
 
     figures: dict[str, Number]
+    worst: dict[str, Number]
     missing: dict[str, str]
     objectives: tuple[Verdict, ...]
     notes: tuple[str, ...]

@@ -96,7 +96,8 @@ def read(
         take(first.workload, first.pod_rate, first.partitions, Footprint.of(first.workload))
     if options.workload is not None:
         written = yamlfile.document(options.workload)
-        workload, partitions = workloads.parse(written)
+        file = workloads.parse(written)
+        workload, partitions = file.workload, file.partitions
         _require_cost(written, scaled)
         if workload.store_slots:
             allowed = "0: a store that pods share is not simulated"
@@ -104,11 +105,16 @@ def read(
         theirs = real and not records  # else it is a trial's pods that are simulated
         take(workload, workload.rate, partitions, Footprint.of_theirs(workload) if theirs else Footprint.of(workload))
         flying, by = InFlight.of(workload, scale.time), f"commit_interval_ms {workload.commit_interval_ms} and a poll's work"
-        if workload.start_s and not measured:
-            asked["start_s"] = workload.start_s if real else START_S + workload.start_s / scale.time
+        before = 0.0 if real else START_S
+        if (workload.start_s or file.starts) and not measured:
+            asked["start_s"] = before + workload.start_s / scale.time
+            asked["starts"] = file.starts and file.starts.compressed(scale.time, before)
+        asked["nodes"] = file.nodes and file.nodes.compressed(scale.time)
     for name, field in (("pod_rate", "rate"), ("balancer", "balancer"), *((field, field) for field in TIMES)):
         if (value := getattr(options, name)) is not None:
             asked[field] = value
+    if options.start_s is not None:
+        asked["starts"] = None
     if "rate" not in asked:
         allowed = "messages/s a pod processes, or a --workload, or a --calibrate of one workload"
         raise InputError("command line", "--pod-rate", None, allowed)

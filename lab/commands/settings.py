@@ -37,7 +37,10 @@ def page() -> str:
     parts = [HEAD]
     for title, program in (("The consumer's", consumer), ("The producer's", producer)):
         parts.append(f"## {title}\n" + _table(declared(program.TrialSettings)))
-    both = f"A file of kind Workload also sets `partitions`, of all topics: 1 to {MOST_PARTITIONS}, default {PARTITIONS}.\n"
+    both = (
+        f"A file of kind Workload also sets `partitions`, of all topics: 1 to {MOST_PARTITIONS}, default {PARTITIONS}. For a\n"
+        f"simulation, not for a trial, it may have [quantiles of `start_s`, and `nodes`](simulate.md#starts-and-nodes).\n"
+    )
     parts.append("## The pod's\n" + _table(one for one in declared(Workload) if one.name not in shared) + "\n" + both)
     return "\n".join(parts)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,14 +21,15 @@ from lab.flags import Flags
 from lab.foresee.curve import Curve, late, worst_age
 from lab.foresee.notes import in_flight, notes, open_windows
 from lab.foresee.scaler import lag_triggers
+from lab.foresee.starts import DRAWS
 from lab.foresee.variants import rules_of
 from lab.inputs.profile import BASELINE, RELIEF
 from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import PersistentLag
 from lab.judge.bounds import REACTION_S
-from lab.judge.claim import Verdict, judge
+from lab.judge.claim import Repeats, Verdict, judge
 from lab.judge.measure import quantity
-from lab.judge.quantity import Bound, Quantity
+from lab.judge.quantity import Bound, Quantity, repeated
 from lab.report.verdict_text import MARKS
 
 ROWS = {
@@ -178,9 +179,10 @@ def add_flags(parser: Flags) -> None:
 def run(options: Namespace) -> int:
     """Simulate and print. Returns the exit code."""
     question = situation.read(options)
-    curve = question.simulated()
-    figures = forecast(question, curve)
-    judged, told = verdicts(question, figures), notes(question.at_real_time(), question.scaled, curve)
+    curve, *others = question.drawn()
+    each = [forecast(question, one) for one in (curve, *others)]
+    figures = {field: repeated(one[field] for one in each) for field in each[0]}
+    judged, told = _judged(question, figures), notes(question.at_real_time(), question.scaled, curve)
     content = _content(question, figures, judged, curve) | {"notes": told}
     print(as_json(content) if options.json else _text(question, figures, judged, told))
     if options.log and not options.json:
@@ -193,16 +195,34 @@ def run(options: Namespace) -> int:
 
 
 def _text(question: Question, figures: Mapping[str, Quantity], judged: Sequence[Verdict], told: Sequence[str]) -> str:
-    rows = [("figure", "value"), *((name, number(figures[field].value)) for name, field in ROWS.items())]
+    worst = _worst(figures)
+    rows = [["figure", "median", f"worst of {len(DRAWS)} draws"] if worst else ["figure", "value"]]
+    for name, field in ROWS.items():
+        rows.append([name, number(figures[field].value), *([number(worst[field])] if worst else [])])
     missing = [f"no data: {name}: {figures[field].why}" for name, field in ROWS.items() if figures[field].value is None]
     marked = [f"{MARKS[one.verdict]} {one}" for one in judged]
-    parts = [question.lines(), [table(rows, numbers=[1])], marked, [f"note: {line}" for line in told], missing]
+    shown = [table(rows, numbers=range(1, len(rows[0])))]
+    parts = [question.lines(), shown, marked, [f"note: {line}" for line in told], missing]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def _judged(question: Question, figures: Mapping[str, Quantity]) -> list[Verdict]:
+    """Return the verdicts. The draws of the starts are chosen, so they give no interval by chance."""
+    found = verdicts(question, figures)
+    return [one if one.repeats is None else replace(one, repeats=Repeats(one.repeats.n, one.repeats.held)) for one in found]
+
+
+def _worst(figures: Mapping[str, Quantity]) -> dict[str, float | None]:
+    """Return the greatest of each figure over the draws of the starts; {} where there is one draw."""
+    return {
+        field: None if one.value is None else max(run.number for run in one.runs) for field, one in figures.items() if one.runs
+    }
 
 
 def _content(question: Question, figures: Mapping[str, Quantity], judged: Sequence[Verdict], curve: Curve) -> dict[str, Any]:
     return question.to_dict() | {
         "figures": {field: one.value for field, one in figures.items()},
+        "worst": _worst(figures),
         "missing": {field: one.why for field, one in figures.items() if one.value is None},
         "objectives": [asdict(one) for one in judged],
         "log": [asdict(change) for change in curve.log],

@@ -18,6 +18,7 @@ from lab.foresee.curve import Curve
 from lab.foresee.scaler import lag_triggers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
+from lab.foresee.starts import draws
 from lab.foresee.variants import LONGEST_WINDOW
 from lab.inputs import anchor, profile, scaledobject_file, topics
 from lab.inputs import scale as scales
@@ -67,6 +68,11 @@ class Question:
         """Return the curve of the group at ``scale``, in times and messages of real time."""
         return simulate(*self.compressed()).at_real_time(self.scale)
 
+    def drawn(self) -> list[Curve]:
+        """Return :meth:`simulated`, and then the same for each other draw of the starts."""
+        here, scaled = self.compressed()
+        return [simulate(replace(here, draw=draw), scaled).at_real_time(self.scale) for draw in draws(here.consumers)]
+
     def compressed(self) -> tuple[Situation, ScaledObject]:
         """Return situation and ScaledObject as a trial at ``scale`` has them."""
         if self.scale.name == scales.REAL:
@@ -105,7 +111,8 @@ class Question:
             + waiting
             + ("times are real" if self.scale.name == scales.REAL else f"simulated at {self.scale}, and shown at real time"),
             f"pods of {pods.rate:,g} messages/s on {len(self.situation.shares):,} partitions{several}, {pods.balancer}; "
-            f"one joins {pods.start_s:g} s after the decision ({self.known})",
+            f"one joins {pods.starts or f'{pods.start_s:g} s'} after the decision ({self.known})",
+            *([str(pods.nodes)] if pods.nodes else []),
             f"{pods.in_flight_s:.3g} s of the traffic are in flight, not committed yet ({self.in_flight})",
             *self.remarks,
         ]
@@ -128,6 +135,8 @@ class Question:
             "in_flight": self.in_flight,
             "remarks": list(self.remarks),
             "consumers": {field: getattr(pods, field) for field in ("rate", "balancer", *TIMES)},
+            "starts": str(pods.starts or ""),
+            "nodes": str(pods.nodes or ""),
         }
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from lab.foresee.usage import LONG_AGO, Footprint
 from lab.inputs.consumer import Balancer
+from lab.inputs.starts import Nodes, Quantiles
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -30,8 +31,9 @@ NOBODY = -1
 class Consumers:
     """The pods of a workload. Times in s.
 
-    ``rate``: messages/s that a pod processes at most. ``start_s``: from the decision until the new pods join the group;
-    ``start_each_s``: the further delay of each next pod, one decision's after the other's, where starting pods share cores.
+    ``rate``: messages/s that a pod processes at most. ``start_s``: from the decision until the new pods join the group, the
+    median where there are ``starts``; before that pods may wait for ``nodes``, None for room for all. ``start_each_s``: the
+    further delay of each next pod, one decision's after the other's, where starting pods share cores.
     ``stop_s``: from the decision until a leaving pod has left. ``notice_s``: the first round of a rebalance, until every member
     knows of it (by its heartbeat) and has rejoined. ``round_s``: a round that follows at once. ``join_each_s``: a round that
     many members join takes at least so long for each of them. ``in_flight_s``: the lag that a group shows which keeps up, as a
@@ -48,6 +50,8 @@ class Consumers:
     join_each_s: float = 0.0
     in_flight_s: float = 0.3
     footprint: Footprint | None = None
+    starts: Quantiles | None = None
+    nodes: Nodes | None = None
 
 
 @dataclass(frozen=True)

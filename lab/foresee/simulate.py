@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from enum import IntEnum
 
@@ -20,6 +21,7 @@ from lab.foresee.curve import Change, Curve
 from lab.foresee.group import Floats, Group, Ints, Rebalance, Seen
 from lab.foresee.scaler import Scaler
 from lab.foresee.situation import Situation
+from lab.foresee.starts import Starts
 from lab.inputs.consumer import Balancer
 from lab.inputs.scaledobject import ScaledObject
 
@@ -63,9 +65,10 @@ class _Loop:
         self._members = [
             Rebalance(situation.consumers, row, int(count)) for row, count in zip(self._group.owner, self._wanted, strict=True)
         ]
-        self._ready = [-math.inf] * len(policies)  # when the last starting pod will join
+        self._starts = [Starts(situation.consumers, situation.draw, int(count)) for count in self._wanted]
+        self._coming: list[list[float]] = [[] for _ in policies]  # when each starting pod will join, in order
         self._working = np.array([one.working for one in self._members], dtype=np.int64)
-        self._due: list[tuple[float, _Kind, int, float]] = []  # (time, kind, policy, members or rate)
+        self._due: list[tuple[float, _Kind, int, float]] = []  # (time, kind, policy, leavers or rate)
         self._logs: list[list[Change]] = [[] for _ in policies]
         self._points: list[tuple[float, Floats, Ints, Ints]] = []
         steps = situation.profile.steps
@@ -113,7 +116,7 @@ class _Loop:
         return Seen(now, lags, group.processed[index], group.backlog[index], self._members[index].joined)
 
     def _decide(self, now: float, index: int, kind: _Kind, lags: Floats) -> None:
-        scaler, before, consumers = self._scalers[index], int(self._wanted[index]), self._is.consumers
+        scaler, before = self._scalers[index], int(self._wanted[index])
         if kind is _Kind.POLL:
             after, again = scaler.poll(self._seen(now, index, lags)), scaler.polls_every_s
         else:
@@ -125,27 +128,33 @@ class _Loop:
             return
         self._logs[index].append(Change(now, before, after, scaler.reasons))
         self._wanted[index] = after
+        self._scale(now, index, before, after)
+
+    def _scale(self, now: float, index: int, before: int, after: int) -> None:
+        """Pods start, or leave: first those that have not joined, as a ReplicaSet deletes them, the latest of them first."""
+        ready, coming = self._starts[index].scale(now, before, after), self._coming[index]
+        due = {at: self._put(at, _Kind.COME, index, 0) for at in set(ready)}
+        coming.extend(due[at] for at in ready)
+        coming.sort()
         if after < before:
-            self._put(now + consumers.stop_s, _Kind.GO, index, after)
-        else:
-            free = max(now + consumers.start_s, self._ready[index])
-            self._ready[index] = free + (after - before) * consumers.start_each_s
-            self._put(self._ready[index], _Kind.COME, index, after)
+            cancelled = min(before - after, len(coming))
+            del coming[len(coming) - cancelled :]
+            if leaving := before - after - cancelled:
+                self._put(now + self._is.consumers.stop_s, _Kind.GO, index, leaving)
 
     def _move(self, now: float, index: int, kind: _Kind, number: float) -> None:
         """A pod joins or leaves, or a round of rebalancing ends."""
-        group, wanted = self._members[index], int(self._wanted[index])
+        group, coming = self._members[index], self._coming[index]
         if kind is _Kind.ROUND:
             if group.ends is None or now < group.ends:
                 return  # a member joined or left meanwhile: the round goes on
             group.round(now)
         else:
-            # A pod that is no longer wanted does not join; one that is wanted again does not leave.
-            come, go = max(group.members, min(int(number), wanted)), min(group.members, max(int(number), wanted))
-            after = come if kind is _Kind.COME else go
-            if after == group.members:
-                return
-            group.resize(now, after)
+            came = bisect_right(coming, now) if kind is _Kind.COME else 0
+            del coming[:came]
+            if not came and not number:
+                return  # those that were to come are no longer wanted
+            group.resize(now, group.members + came - int(number))
         self._working[index] = group.working
         if group.ends is not None:
             group.ends = self._put(group.ends, _Kind.ROUND, index, 0)

@@ -22,7 +22,8 @@ class Situation:
     ``sync_s`` is the HPA's sync period, and the first sync comes at ``phase_s``. Each starting pod that shares cores with the
     control plane makes it longer by ``sync_each_s``. ``metrics_s`` is the time between two samples of metrics-server.
     ``tail_s`` goes on after the profile at its last rate. The partitions are on so many ``topics``, which have
-    ``sizes`` of them, () for as many on each. ``backlog`` messages wait at 0 s, spread as the traffic is.
+    ``sizes`` of them, () for as many on each. ``backlog`` messages wait at 0 s, spread as the traffic is. ``draw`` is the share
+    of starts that take no longer than the first pod's (:mod:`lab.foresee.starts`).
     """
 
     profile: Profile
@@ -37,6 +38,7 @@ class Situation:
     metrics_s: float = METRICS_S
     backlog: float = 0.0
     sizes: tuple[int, ...] = ()
+    draw: float = 0.5
 
     @property
     def end(self) -> float:

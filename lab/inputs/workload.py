@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any, Self
 
 from lab import yamlfile
-from lab.errors import InputError, together
+from lab.errors import InputError, report, together
 from lab.flags import choice, whole
-from lab.inputs import consumer, producer, settings, topics
+from lab.inputs import consumer, producer, settings, starts, topics
 from lab.inputs.scale import Scale
 from lab.inputs.settings import setting
+from lab.inputs.starts import Nodes, Quantiles
 from lab.yamltext import Document
 
 PARTITIONS = 24  # of a trial, on all its topics
 MOST_PARTITIONS = 200  # of one broker, on one machine
 DEPLOYMENT, STATEFUL_SET = "Deployment", "StatefulSet"
+FILES = ("kind", "partitions", "nodes")  # what a file has beside the workload's settings
 PROGRAMS = (consumer.TrialSettings, producer.TrialSettings)
 
 
@@ -86,22 +88,43 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
         return self.rate * min(pods, self.store_slots) / stretch
 
 
+@dataclass(frozen=True)
+class WorkloadFile:
+    """What is in a file of kind Workload, flat. ``starts`` are quantiles; their median is then the workload's ``start_s``."""
+
+    workload: Workload
+    partitions: int
+    starts: Quantiles | None
+    nodes: Nodes | None
+
+
 def load(file: Path) -> tuple[Workload, int]:
-    """The workload in ``file`` (kind Workload, flat) and its ``partitions``. Raises :class:`InputError` for every bad field."""
-    return parse(yamlfile.document(file))
+    """The workload in ``file`` and its partitions, for a trial. Raises :class:`InputError` for every bad field."""
+    read = yamlfile.document(file)
+    with together():
+        found = parse(read)
+        if found.starts:
+            allowed = "0 to 3,600 s: all pods of a trial start alike; simulate, tune and plane take quantiles"
+            report(InputError(read.where, "start_s", read.content["start_s"], allowed))
+        if found.nodes:
+            allowed = "none: a trial has one node, with room for all; simulate, tune and plane take it"
+            report(InputError(read.where, "nodes", read.content["nodes"], allowed))
+    return found.workload, found.partitions
 
 
-def parse(read: Document) -> tuple[Workload, int]:
-    """:func:`load` for a file that is ``read`` already."""
+def parse(read: Document) -> WorkloadFile:
+    """The file that is ``read``. Raises :class:`InputError` for every bad field."""
     with together():
         given = yamlfile.Fields(read.content, read.where)
         given.choice("kind", "Workload")
-        given.known("kind", "partitions", *(one.name for one in settings.declared(Workload)))
+        given.known(*FILES, *(one.name for one in settings.declared(Workload)))
         partitions = given.whole("partitions", 1, MOST_PARTITIONS, PARTITIONS)
-        own = {name: value for name, value in given.content.items() if name not in ("kind", "partitions")}
-        workload = Workload.of(own, read.where)
+        own = {name: value for name, value in given.content.items() if name not in FILES}
+        spread = starts.quantiles(given, "start_s") if isinstance(own.get("start_s"), dict) else None
+        workload = Workload.of(own | ({"start_s": spread.median} if spread else {}), read.where)
         topics.check(workload.topics, partitions, read.where)
-    return workload, partitions
+        nodes = starts.nodes(given)
+    return WorkloadFile(workload, partitions, spread, nodes)
 
 
 def json_schema() -> dict[str, Any]:
@@ -113,12 +136,14 @@ def json_schema() -> dict[str, Any]:
         "default": PARTITIONS,
         "description": "of all topics",
     }
-    fields = {"kind": {"const": "Workload"}, "partitions": partitions}
+    fields = {"kind": {"const": "Workload"}, "partitions": partitions, "nodes": starts.nodes_schema()}
+    declared = {one.name: one.json_schema() for one in settings.declared(Workload)}
+    declared["start_s"] |= starts.json_schema()
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "workload",
         "type": "object",
         "additionalProperties": False,
         "required": ["kind"],
-        "properties": fields | {one.name: one.json_schema() for one in settings.declared(Workload)},
+        "properties": fields | declared,
     }

@@ -268,3 +268,24 @@ def test_a_second_group_is_told_without_its_topic(said):
     assert (code, len(out.err.splitlines())) == (2, 2)
     assert "a trial has one consumer group" in out.err
     assert "begins_at: missing" in out.err
+
+
+SLOW = {"partitions": 12, "process_ms": 10, "concurrency": 1, "start_s": {"p50": 20, "p99": 200}}
+ROOM = {"nodes": {"room": 4, "pods": 2, "arrives_s": 150}}
+
+
+def test_starts_that_vary_have_a_median_and_a_worst_draw(simulated):
+    """An objective holds where all draws hold it. ``--start-s`` replaces the quantiles, and not the nodes."""
+    found = simulated([kafka(1000)], workload=SLOW | ROOM, minReplicaCount=1)
+    assert (found["starts"], found["consumers"]["start_s"]) == ("p50 20 s, p99 200 s", 20)
+    assert found["nodes"].startswith("4 pods have room; each further node takes 2, arrives 150 s after")
+    assert all(found["worst"][name] >= value for name, value in found["figures"].items())
+    assert found["worst"]["worst_age_s"] > found["figures"]["worst_age_s"]
+    assert {one["repeats"]["n"] for one in found["objectives"]} == {9}
+    given = simulated([kafka(1000)], "--start-s=20", workload=SLOW | ROOM, minReplicaCount=1)
+    plain = simulated([kafka(1000)], workload=SLOW | {"start_s": 20}, minReplicaCount=1)
+    assert (given["starts"], given["worst"], plain["worst"], plain["nodes"]) == ("", {}, {}, "")
+    assert given["figures"]["reaction_s"] == plain["figures"]["reaction_s"]
+    assert given["figures"]["worst_age_s"] > plain["figures"]["worst_age_s"] + 20
+    quick = simulated([kafka(1000)], "--scale=quick", workload=SLOW | ROOM, minReplicaCount=1)
+    assert (quick["starts"], "arrives 5 s after" in quick["nodes"]) == ("p50 2.66667 s, p99 8.66667 s", True)

@@ -138,6 +138,8 @@ def test_what_a_profile_can_not_show_is_told_beforehand(tmp_path):
         ({"drain": "perhaps"}, "drain: 'perhaps' | on or off"),
         ({"partitions": 0}, "partitions: 0 | a whole number from 1 to 200"),
         ({"partitions": 2.5}, "partitions: 2.5 | a whole number from 1 to 200"),
+        ({"start_s": {"p50": 8}}, "start_s: {'p50': 8} | 0 to 3,600 s: all pods of a trial start alike; simulate, tune"),
+        ({"nodes": {"arrives_s": 9, "pods": 4, "room": 8}}, "nodes: {'arrives_s': 9, 'pods': 4, 'room': 8} | none: a trial"),
     ],
 )
 def test_a_bad_workload_is_one_clear_line(tmp_path, content, line):
