@@ -40,7 +40,7 @@ class Quantiles:
 
     def at(self, share: float) -> float:
         """The time that this ``share`` of the pods takes at most, s."""
-        return float(np.interp(share, *zip(*self.points, strict=True)))
+        return float(np.interp(share, [one for one, _ in self.points], [seconds for _, seconds in self.points]))
 
     def compressed(self, time: float, more_s: float = 0.0) -> Quantiles:
         """These times divided by ``time``, and ``more_s``."""
@@ -67,8 +67,8 @@ class Nodes:
         return Nodes(self.room, self.pods, self.arrives.compressed(time), self.unneeded_s / time)
 
     def __str__(self) -> str:
-        took = f"{self.arrives} after" if self.arrives.vary else f"{self.arrives.median:g} s after"
-        return f"{self.room:,} pods have room; each further node takes {self.pods:,}, arrives {took} it is needed"
+        took = str(self.arrives) if self.arrives.vary else f"{self.arrives.median:g} s"
+        return f"{self.room:,} pods have room; each further node takes {self.pods:,}, and arrives {took} after it is needed"
 
 
 def quantiles(given: Fields, field: str) -> Quantiles:

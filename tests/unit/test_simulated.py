@@ -278,7 +278,7 @@ def test_starts_that_vary_have_a_median_and_a_worst_draw(simulated):
     """An objective holds where all draws hold it. ``--start-s`` replaces the quantiles, and not the nodes."""
     found = simulated([kafka(1000)], workload=SLOW | ROOM, minReplicaCount=1)
     assert (found["starts"], found["consumers"]["start_s"]) == ("p50 20 s, p99 200 s", 20)
-    assert found["nodes"].startswith("4 pods have room; each further node takes 2, arrives 150 s after")
+    assert found["nodes"].startswith("4 pods have room; each further node takes 2, and arrives 150 s after")
     assert all(found["worst"][name] >= value for name, value in found["figures"].items())
     assert found["worst"]["worst_age_s"] > found["figures"]["worst_age_s"]
     assert {one["repeats"]["n"] for one in found["objectives"]} == {9}
