@@ -1,11 +1,41 @@
-"""Dip: what a scale step costs in throughput while the group rebalances, and what it moved."""
+"""Dip: what a change of the wanted replicas costs the group's rate.
+
+**Step.** Any change of the wanted replicas, decreed or by an autoscaler, up or down. It lasts until 5 s after the last thing
+that followed it, or until the next step. What follows it are changes of the Ready pods and handovers of partitions. A decreed
+step lasts as long as it was observed.
+
+**Reference.** The rate is that of receipts, in rolling seconds, of which one begins every 50 ms. The reference of a second is
+the best second that lies within the 3 s before it. These are seconds of the clock at any scale: no scale compresses a join, a
+heartbeat or a rebalance. Once the rate is below 95 % of its reference, the reference is held until the rate is back at that.
+So a long trough is not its own reference, and a trough counts wherever it lies: no window is put around a rebalance.
+
+**Fewer pods.** Of n pods at work in the best second, those that are Ready no more are left out: the reference of the others is
+best x remaining / n. So a pod that goes is no dip, and a smaller group has to do what its pods did. A pod that was told to go
+may work on for a second. Pods without a partition don't count.
+
+**Work.** A second is judged only if every partition has work throughout it. Samples of lag tell, from the last one before the
+second to the first one after it. In each of them a partition's lag has to exceed what receipts say was processed of it in the
+commit interval and the poll before: so much of its lag may be done and not yet committed. It counts from its first receipt on.
+
+**Depth.** The share (0 to 1) of its reference that the worst second lacks. A fall begins when its first second below 95 % is
+over. It belongs to the step in which it begins, and is followed to its end, also into the next step.
+
+**Noise.** The depth of the worst second that belongs to no step of the same record: nothing happened to the group in it.
+
+**Recovery.** From the cause of the deepest fall until the rate is back at 95 % of that fall's reference for good: no later
+second that is judged and belongs to the step is below. The cause is the last of these before the fall: the step itself, or a
+member that subscribes or leaves.
+
+**Forgone.** The integral of (reference - rate) over that time, where the rate is below 95 % of that fall's reference.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,218 +43,220 @@ import pandas as pd
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
+from lab.measure.fall import BACK, LOOKBACK_S, SECOND_S, Falls, Places, falls
+from lab.measure.rebalance import moved_partitions
 from lab.measure.throughput import GRID_S, Array, Throughput
-from lab.record.reports import Report
 from lab.record.store import Record
-from lab.record.trial import Step
 
-BEFORE_S, AFTER_S = 2.0, 1.5  # the times over which the rates before and after a step are means
-COARSE_S, FINE_S = 1.0, 0.2
-RECOVERED = 0.95
-COMPARED = ("depth_1s", "depth_200ms", "recovery_s", "forgone", "cleared", "moved")  # the figures that are combined over steps
+SETTLED_S = 5.0  # after the last thing that followed a step: the time that an objective gives a group to recover
+CAUSES = ("subscribed", "left", "draining")  # what a member reports as it comes and goes
+COMBINED = ("depth", "recovery_s", "forgone", "moved", "settle_s")
 
 
 @dataclass(frozen=True)
 class Dip:
-    """One step from ``before`` to ``after`` replicas at ``t`` (epoch s), observed until its end.
+    """One step of ``kind`` (up, down, control, other) from ``before`` to ``after`` replicas at ``t`` until ``until`` (epoch s).
 
-    ``baseline`` and ``after_rate`` are in messages/s. ``depth_1s`` and ``depth_200ms`` are the shares of the baseline (0 to 1)
-    that the worst window of 1 s and of 200 ms lost. The windows roll on a grid of 50 ms and lie wholly within the step. The
-    worst rolling window is slightly harsher than the worst aligned bin, because aligned bins may cut a dip in two.
+    ``judged_s`` and ``unjudged_s`` are its seconds with and without work for every partition. ``reference`` (messages/s),
+    ``depth`` (0 to 1), ``recovery_s`` and ``forgone`` (messages) are those of its deepest fall, None where no second is judged.
+    ``recovery_s`` and ``forgone`` are 0 where the rate was never below 95 %. ``recovery_s`` is inf where the last judged second
+    is below. ``noise`` is that of the record, None with less than 3 s of work that belong to no step.
 
-    ``recovery_s`` is from the start of the first 1 s window below 95 % of the baseline to the end of the last one. It is 0 if
-    no window is below, and inf if the step's last window is. ``forgone`` messages fell short of the baseline between the
-    first and the last 200 ms window below 95 %. ``cleared`` messages exceeded it in the whole step. Both include the noise of a
-    rate over 200 ms.
-
-    ``moved`` partitions have another owner after the step, or none. ``touched`` partitions were handed over at least once.
-    ``settle_s`` is from ``t`` to the last handover. It is None for a control step and without a handover. ``dry`` partitions
-    had no lag in some sample, so the step is not at saturation. It is None without a sample. Depths, recovery, forgone and
-    cleared are NaN when the group consumed nothing before the step, or when the step is shorter than the window.
+    ``moved`` partitions have another owner after the step, or none. ``settle_s`` is from ``t`` to the last handover, None
+    without one and for a control step.
     """
 
-    t: float
     kind: str
+    t: float
+    until: float
     before: int
     after: int
-    baseline: float
-    after_rate: float
-    depth_1s: float
-    depth_200ms: float
-    recovery_s: float
-    forgone: float
-    cleared: float
+    judged_s: float
+    unjudged_s: float
+    reference: float | None
+    depth: float | None
+    recovery_s: float | None
+    forgone: float | None
+    noise: float | None
     moved: int
-    touched: int
     settle_s: float | None
-    dry: int | None
 
 
 class MedianStep(Measure):
-    """The median of each figure of :class:`Dip` over steps of one kind. ``settle_s`` is missing if no step has one."""
+    """The median of each figure of :class:`Dip` over the steps that have a depth."""
 
-    steps = number("steps", "steps")
-    depth_1s = number("of the rate before", "median dip in a rolling second")
-    depth_200ms = number("of the rate before", "median dip in rolling 200 ms")
+    steps = number("steps", "steps that are judged")
+    depth = number("of the best second before", "median dip of a step")
     recovery_s = number("s", "median recovery to 95 %", UNSCALED)
     forgone = number("messages", "messages forgone in the median step", UNSCALED)
-    cleared = number("messages", "messages cleared in the median step", UNSCALED)
     moved = number("partitions", "partitions moved in the median step")
     settle_s = number("s", "median time to the last handover", UNSCALED)
-    after_rate = number("messages/s", "median rate after a step")
 
 
 class WorstStep(Measure):
-    """The worst of each figure of :class:`Dip` over steps of one kind: the smallest ``cleared``, the largest of all others."""
+    """The largest of each figure of :class:`Dip` over the steps that have a depth; ``unjudged`` steps have none."""
 
-    depth_1s = number("of the rate before", "worst dip in a rolling second")
-    depth_200ms = number("of the rate before", "worst dip in rolling 200 ms")
+    steps = number("steps", "steps that are judged")
+    unjudged = number("steps", "steps without a second of work for every partition")
+    depth = number("of the best second before", "worst dip of a step")
     recovery_s = number("s", "slowest recovery to 95 %", UNSCALED)
     forgone = number("messages", "most messages forgone in a step", UNSCALED)
-    cleared = number("messages", "fewest messages cleared in a step", UNSCALED)
     moved = number("partitions", "most partitions moved in a step")
     settle_s = number("s", "longest time to the last handover", UNSCALED)
+    noise = number("of the best second before", "worst fall of a second in which nothing happened")
 
 
-def dips(record: Record) -> tuple[Dip, ...]:
-    """Measure every decreed step; none in a trial whose steps are an autoscaler's.
+class _Step(NamedTuple):
+    kind: str
+    t: float
+    before: int
+    after: int
+    until: float
 
-    An autoscaler's pods join when they have started, long after its step. So its dips are read around each rebalance, by
-    :mod:`lab.measure.scaling_cost`.
 
-    A smaller group is meant to process less. So the baseline of a "down" step is the smaller of the rate before it and the
-    rate at its end. It is never less than the remaining pods' share of the rate before. Without that floor, a group that
-    stopped for good would have no dip at all.
+def dips(record: Record, *others: float) -> tuple[Dip, ...]:
+    """Measure every step, in order; ``others`` are times (epoch s) of something else that was done to the group.
+
+    Raises :class:`NoData` without a step, like :func:`lab.measure.fall.falls`, and where the replicas were never seen.
     """
-    done = Throughput(record.receipts)
-    changes = record.handovers
-    lags = record.partition_lag
-    partitions = record.inputs.partitions
-    return tuple(_dip(step, done, changes, lags, partitions) for step in record.trial.steps)
-
-
-@measure
-def median_step(dips: Iterable[Dip], kind: str) -> MedianStep:
-    """The median over the steps of ``kind`` ("up", "down", "control").
-
-    There is no data without such a step, and when one of them has no dip.
-    """
-    chosen = _of_kind(dips, kind)
-    settled = [dip.settle_s for dip in chosen if dip.settle_s is not None]
-    return MedianStep(
-        steps=len(chosen),
-        **{name: median(float(getattr(dip, name)) for dip in chosen) for name in COMPARED},
-        settle_s=median(settled) if settled else None,
-        after_rate=median(dip.after_rate for dip in chosen),
+    steps = _steps(record, others)
+    if not steps:
+        raise NoData("the wanted replicas never changed")
+    found, events = falls(record), record.group_events
+    begun = found.shown[found.begun]
+    owner = np.searchsorted([step.t for step in steps], begun, side="right") - 1
+    owner[begun > np.array([step.until for step in steps])[owner]] = -1
+    depths = 1 - found.seconds.rates / np.maximum(found.able(), 1e-9)
+    quiet = depths[found.judged & (owner < 0)]
+    noise = max(0.0, float(quiet.max())) if len(quiet) * GRID_S >= LOOKBACK_S else None
+    causes = np.sort(events.loc[events["event"].isin(CAUSES), "t"].to_numpy(dtype=np.float64))
+    return tuple(
+        _dip(record, step, found, np.flatnonzero(found.judged & (owner == place)), depths, causes, noise)
+        for place, step in enumerate(steps)
     )
 
 
 @measure
-def worst_step(dips: Iterable[Dip], kind: str) -> WorstStep:
-    """The worst over the steps of ``kind`` ("up", "down", "control"). There is no data as for :func:`median_step`."""
-    chosen = _of_kind(dips, kind)
-    figures = {name: [float(getattr(dip, name)) for dip in chosen] for name in COMPARED}
-    worst = {name: min(values) if name == "cleared" else max(values) for name, values in figures.items()}
-    return WorstStep(**worst, settle_s=max((dip.settle_s for dip in chosen if dip.settle_s is not None), default=None))
+def worst_dip(record: Record, kind: str = "") -> WorstStep:
+    """The worst over the steps of ``kind`` of one record, or over all. There is no data where none of them is judged."""
+    return _worst(dips(record), kind)
 
 
-def _of_kind(dips: Iterable[Dip], kind: str) -> list[Dip]:
-    """The steps of ``kind``. Raises :class:`NoData` when there is none, and when one of them has no dip."""
-    chosen = [dip for dip in dips if dip.kind == kind]
-    if not chosen:
-        raise NoData(f"no {kind} step was decreed")
-    for dip in chosen:
-        if any(map(math.isnan, (dip.depth_1s, dip.depth_200ms))):
-            raise NoData(f"the {kind} step at {dip.t:.1f} has no dip: nothing was consumed before it, or it is too short")
-    return chosen
+@measure
+def worst_step(dips: Iterable[Dip], kind: str = "") -> WorstStep:
+    """The worst over the steps of ``kind``, or over all. There is no data where none of them is judged."""
+    return _worst(dips, kind)
 
 
-@quantity("partitions", "partitions that ran dry during a step")
-def dry_partitions(dips: Iterable[Dip]) -> int:
-    """Dry partitions in all steps together. The number is 0 if every step was taken at saturation.
+@measure
+def median_step(dips: Iterable[Dip], kind: str = "") -> MedianStep:
+    """The median over the steps of ``kind``, or over all. There is no data where none of them is judged."""
+    chosen = _judged(dips, kind)
+    return MedianStep(steps=len(chosen), **_each(chosen, median))
 
-    There is no data when there is no step, and when the lag was not sampled during a step.
+
+@quantity("s", "time of steps without work for every partition", UNSCALED)
+def unjudged_time(dips: Iterable[Dip]) -> float:
+    """Of all steps together. There is no data without a step."""
+    steps = list(dips)
+    if not steps:
+        raise NoData("the wanted replicas never changed")
+    return sum(one.unjudged_s for one in steps)
+
+
+def rate_traces(record: Record, before_s: float = 2.0) -> pd.DataFrame:
+    """The rate around each step that is judged: columns kind, step, t (s since it), share (of the reference, rolling seconds).
+
+    ``t`` is the middle of a second, from ``before_s`` before the step until its end. Raises :class:`NoData` like :func:`dips`.
     """
-    counts = [dip.dry for dip in dips]
-    if not counts or None in counts:
-        raise NoData("no step was taken" if not counts else "a step without a sample of kafka_consumergroup_lag")
-    return sum(count for count in counts if count is not None)
-
-
-def rate_traces(record: Record) -> pd.DataFrame:
-    """The rate around each step: columns kind, step (its number), t (s since it), share (of the baseline, over 200 ms)."""
-    done = Throughput(record.receipts)
-    frames = []
-    for count, (step, dip) in enumerate(zip(record.trial.steps, dips(record), strict=True), 1):
-        starts, rates = done.rolling(dip.t - BEFORE_S, step.until, FINE_S)
-        middle = starts + FINE_S / 2 - dip.t
-        frames.append(pd.DataFrame({"kind": dip.kind, "step": count, "t": middle, "share": rates / dip.baseline}))
+    done, frames = Throughput(record.receipts), []
+    for count, dip in enumerate(dips(record), 1):
+        if dip.reference:
+            starts, rates = done.rolling(dip.t - before_s, dip.until, SECOND_S)
+            middle = starts + SECOND_S / 2 - dip.t
+            frames.append(pd.DataFrame({"kind": dip.kind, "step": count, "t": middle, "share": rates / dip.reference}))
     if not frames:
-        raise NoData("no step was taken")
+        raise NoData("no step has a second of work for every partition")
     return pd.concat(frames, ignore_index=True)
 
 
-def _dip(step: Step, done: Throughput, changes: Sequence[Report], lags: pd.DataFrame, partitions: int) -> Dip:
-    baseline, after_rate = done.rate(step.t - BEFORE_S, step.t), done.rate(max(step.t, step.until - AFTER_S), step.until)
-    if step.kind == "down":
-        working_before, working_after = min(step.before, partitions), min(step.after, partitions)
-        baseline = min(baseline, max(after_rate, baseline * working_after / working_before))
-    starts, coarse = done.rolling(step.t, step.until, COARSE_S)
-    _, fine = done.rolling(step.t, step.until, FINE_S)
-    below = np.flatnonzero(fine < RECOVERED * baseline)
-    fallen = fine[below[0] : below[-1] + 1] if len(below) else fine[:0]
-    known = baseline > 0 and len(coarse) > 0
-    within = [change for change in changes if step.t <= change.t <= step.until]
-    seen = lags[lags["t"].between(step.t, step.until)]
+def _worst(dips: Iterable[Dip], kind: str) -> WorstStep:
+    several = list(dips)
+    chosen = _judged(several, kind)
+    unjudged = sum(one.kind == kind or not kind for one in several) - len(chosen)
+    noise = max((one.noise for one in chosen if one.noise is not None), default=None)
+    return WorstStep(steps=len(chosen), unjudged=unjudged, noise=noise, **_each(chosen, max))
+
+
+def _judged(dips: Iterable[Dip], kind: str) -> list[Dip]:
+    """The steps of ``kind`` that have a depth. Raises :class:`NoData` for none."""
+    several = [one for one in dips if one.kind == kind or not kind]
+    chosen = [one for one in several if one.depth is not None]
+    if not chosen:
+        word = f"{kind} step" if kind else "step"
+        why = f"no second of {len(several)} had a rate before it and work for every partition" if several else "there is none"
+        raise NoData(f"no {word} is judged: {why}")
+    return chosen
+
+
+def _each(dips: Iterable[Dip], combine: Callable[[list[float]], float]) -> dict[str, float | None]:
+    several = {name: [getattr(one, name) for one in dips] for name in COMBINED}
+    known = {name: [value for value in values if value is not None] for name, values in several.items()}
+    return {name: combine(values) if values else None for name, values in known.items()}
+
+
+def _steps(record: Record, others: Iterable[float]) -> list[_Step]:
+    """The decreed steps, else every change of the wanted replicas since the producer was applied; and the ``others``."""
+    found = [_Step(one.kind, one.t, one.before, one.after, one.until) for one in record.trial.steps]
+    happened = np.array([change.t for change in record.handovers], dtype=np.float64)
+    if not found:
+        changes = [one for one in record.scalings if one.t > record.driven]
+        found = [_Step("up" if one.after > one.before else "down", *one, math.inf) for one in changes]
+        curve = record.replicas
+        happened = np.append(happened, curve.loc[curve["ready"].diff() != 0, "t"])
+    found += [_Step("other", at, record.wanted_at(at), record.wanted_at(at), math.inf) for at in others]
+    found.sort(key=lambda one: one.t)
+    following = [*(one.t for one in found), record.end][1:]
+    return [one._replace(until=_until(one, then, happened)) for one, then in zip(found, following, strict=True)]
+
+
+def _until(step: _Step, then: float, happened: Array) -> float:
+    if math.isfinite(step.until):
+        return min(step.until, then)
+    within = happened[(happened >= step.t) & (happened < then)]
+    return min(then, float(within.max(initial=step.t)) + SETTLED_S)
+
+
+def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, causes: Array, noise: float | None) -> Dip:
+    """The dip of ``step``, to which the seconds at the places ``own`` belong."""
+    changes = [change.t for change in record.handovers if step.t <= change.t <= step.until]
+    unjudged = ~found.judged & (found.seconds.starts >= step.t) & (found.shown <= step.until)
+    reference = depth = back = forgone = None
+    if len(own):
+        deepest = own[np.argmax(depths[own])]
+        reference, depth = float(found.able()[deepest]), max(0.0, float(depths[deepest]))
+        begun = found.begun[deepest]
+        judged, able = np.flatnonzero(found.judged), found.able(found.references[deepest])
+        later = judged[(judged >= begun) & (judged <= np.append(judged[judged > own[-1]], own[-1])[0])]
+        below = later[found.seconds.rates[later] < BACK * able[later]]
+        forgone = float((able[below] - found.seconds.rates[below]).sum() * GRID_S)
+        back = 0.0
+        if len(below):
+            cause = causes[(causes > step.t) & (causes <= found.shown[begun])].max(initial=step.t)
+            back = math.inf if below[-1] == later[-1] else float(found.shown[below[-1]] - cause)
     return Dip(
-        t=step.t,
         kind=step.kind,
+        t=step.t,
+        until=step.until,
         before=step.before,
         after=step.after,
-        baseline=baseline,
-        after_rate=after_rate,
-        depth_1s=depth(coarse, baseline) if known else math.nan,
-        depth_200ms=depth(fine, baseline) if known else math.nan,
-        recovery_s=recovery(starts, coarse, baseline) if known else math.nan,
-        forgone=float(np.maximum(0, baseline - fallen).sum() * GRID_S) if known else math.nan,
-        cleared=float(np.maximum(0, fine - baseline).sum() * GRID_S) if known else math.nan,
-        moved=_moved(changes, step.t, step.until),
-        touched=len({partition for change in within for partition in change.partitions}),
-        settle_s=within[-1].t - step.t if within and step.kind != "control" else None,
-        dry=int(seen.loc[seen["lag"] <= 0, "partition"].nunique()) if len(seen) else None,
+        judged_s=len(own) * GRID_S,
+        unjudged_s=float(unjudged.sum()) * GRID_S,
+        reference=reference,
+        depth=depth,
+        recovery_s=back,
+        forgone=forgone,
+        noise=noise,
+        moved=moved_partitions(record.handovers, step.t, step.until),
+        settle_s=changes[-1] - step.t if changes and step.kind != "control" else None,
     )
-
-
-def depth(rates: Array, baseline: float) -> float:
-    """The share of ``baseline`` (messages/s) that the least of ``rates`` lacks, 0 to 1."""
-    return max(0.0, 1 - float(rates.min()) / baseline)
-
-
-def recovery(starts: Array, rates: Array, baseline: float) -> float:
-    """:attr:`Dip.recovery_s` of the ``rates`` (messages/s) of windows of 1 s that begin at ``starts`` (epoch s)."""
-    below = np.flatnonzero(rates < RECOVERED * baseline)
-    if not len(below):
-        return 0.0
-    if below[-1] == len(rates) - 1:
-        return math.inf
-    return float(starts[below[-1]] + COARSE_S - starts[below[0]])
-
-
-def _moved(changes: Iterable[Report], start: float, end: float) -> int:
-    """Partitions whose owner at ``end`` is not the one last assigned before ``start``.
-
-    A partition of a pod that died silently stays that pod's until another pod is assigned it, as the group sees it.
-    """
-    before: dict[int, str] = {}
-    now: dict[int, str | None] = {}
-    for change in changes:
-        if change.t > end:
-            break
-        for partition in change.partitions:
-            if change.event == "assigned":
-                now[partition] = change.pod
-                if change.t < start:
-                    before[partition] = change.pod
-            elif now.get(partition) == change.pod:
-                now[partition] = None
-    return sum(now[partition] != pod for partition, pod in before.items())

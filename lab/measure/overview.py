@@ -15,6 +15,7 @@ from lab.judge.pairs import least_difference, paired
 from lab.judge.quantity import Quantity
 from lab.measure.cost import cost
 from lab.measure.delivery import delivery
+from lab.measure.dip import worst_dip
 from lab.measure.drain import best_drain, drain, drain_time
 from lab.measure.lag import hold, peak_lag
 from lab.measure.lateness import oldest, time_behind, timelag
@@ -57,6 +58,7 @@ COMPARED: tuple[Callable[[Record], Measure | Quantity], ...] = (
     rebalances,
     round_count,
     scaling_cost,
+    worst_dip,
 )
 
 

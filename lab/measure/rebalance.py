@@ -9,6 +9,7 @@ rebalance, and :func:`rebalances` counts them as one.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
@@ -114,3 +115,23 @@ def _runs(times: Array, gap_s: float) -> list[Span]:
         return []
     cuts = np.flatnonzero(np.diff(times) > gap_s)
     return [(float(times[a]), float(times[b])) for a, b in zip([0, *(cuts + 1)], [*cuts, len(times) - 1], strict=True)]
+
+
+def moved_partitions(changes: Iterable[Report], start: float, end: float) -> int:
+    """Partitions whose owner at ``end`` is not the one last assigned before ``start``.
+
+    A partition of a pod that died silently stays that pod's until another pod is assigned it, as the group sees it.
+    """
+    before: dict[int, str] = {}
+    now: dict[int, str | None] = {}
+    for change in changes:
+        if change.t > end:
+            break
+        for partition in change.partitions:
+            if change.event == "assigned":
+                now[partition] = change.pod
+                if change.t < start:
+                    before[partition] = change.pod
+            elif now.get(partition) == change.pod:
+                now[partition] = None
+    return sum(now[partition] != pod for partition, pod in before.items())

@@ -1,8 +1,8 @@
-"""Scaling cost: the messages that an autoscaler's rebalances cost, beside those that its scaling cleared; each one's dip."""
+"""Scaling cost: the messages that an autoscaler's rebalances cost, beside those that its scaling cleared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +11,12 @@ from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity
-from lab.measure.dip import COARSE_S, FINE_S, depth, recovery
 from lab.measure.rebalance import rebalance_spans
 from lab.measure.throughput import GRID_S, Array, Span, Throughput, clip, lagging_spans
 from lab.record.reports import GIVEN, Report
 from lab.record.store import Record
 
-BEFORE_S = 1.0  # an autoscaler steps every few seconds: the mean rate before a rebalance is over less than a decreed step's
-WATCHED_S = 5.0  # after a rebalance: the time that an objective gives a group to recover
+FINE_S = 0.2
 ASLEEP_S = 1.0  # librdkafka's fetchers sleep so long after a rebalance where nothing wakes them (docs/decisions/19)
 
 
@@ -26,22 +24,15 @@ ASLEEP_S = 1.0  # librdkafka's fetchers sleep so long after a rebalance where no
 class RebalanceCost:
     """One rebalance: from ``t``, when its first cause is seen, to ``until``, 1 s after its last handover (epoch s).
 
-    A cause is a member that subscribes or leaves. ``before`` and ``after`` are the Ready pods at either end. ``baseline``
-    is the group's rate in the second before ``t``, messages/s; a smaller group's is at most the remaining pods' share of
-    it. ``depth_1s`` is the share of the baseline (0 to 1) that the worst rolling second lost. A second counts only if a
-    backlog waited throughout it: a group without one does less because there is less to do. ``recovery_s`` is that of a
-    :class:`lab.measure.dip.Dip`, watched for 5 s after ``until``. ``forgone`` messages fell short of what the Ready pods
-    could do while a backlog waited. Depth and recovery are None where the group did nothing before. Depth is also None when
-    no second counts. ``unowned_s`` are the partition-seconds without an owner.
+    A cause is a member that subscribes or leaves. ``before`` and ``after`` are the Ready pods at either end. ``forgone``
+    messages fell short of what the Ready pods could do while a backlog waited. ``unowned_s`` are the partition-seconds without
+    an owner.
     """
 
     t: float
     until: float
     before: int
     after: int
-    baseline: float
-    depth_1s: float | None
-    recovery_s: float | None
     forgone: float
     unowned_s: float
 
@@ -57,13 +48,11 @@ class ScalingCost(Measure):
 
     So ``cleared`` exceeds what the initial pods could have done at their best, and is net of rebalances.
     ``forgone`` includes the noise of a rate over 200 ms, and that a saturated pod does less than r. Both make it larger.
-    ``worst_dip`` leaves out rebalances after which fewer pods are Ready: a smaller group is meant to do less.
     """
 
     forgone = number("messages", "messages short of what Ready pods could do during rebalances", UNSCALED)
     cleared = number("messages", "messages cleared beyond what the pods of before could do")
     rebalances = number("rebalances", "rebalances while a backlog waited")
-    worst_dip = number("of the rate before", "worst dip of a rebalance that took pods in, in a rolling second")
     unowned_s = number("partition-seconds", "time of partitions without an owner in rebalances", UNSCALED)
     each = detail(tuple[RebalanceCost, ...], "each rebalance while a backlog waited, in order")
 
@@ -98,7 +87,6 @@ def scaling_cost(record: Record) -> ScalingCost:
         forgone=sum(cost.forgone for cost in each),
         cleared=cleared,
         rebalances=len(each),
-        worst_dip=worst(cost.depth_1s for cost in each if cost.after >= cost.before),
         unowned_s=sum(cost.unowned_s for cost in each),
         each=tuple(each),
     )
@@ -111,11 +99,6 @@ def rebalance_costs(record: Record, start: float) -> list[RebalanceCost]:
     """
     done, waiting = Throughput(record.receipts), lagging_spans(record, record.lag_threshold)
     return [_cost(record, span, done, waiting) for span in _windows(record, start)]
-
-
-def worst(figures: Iterable[float | None]) -> float | None:
-    """The largest of those ``figures`` that are known, None where none is."""
-    return max((one for one in figures if one is not None), default=None)
 
 
 def _windows(record: Record, start: float) -> list[Span]:
@@ -137,13 +120,6 @@ def _cost(record: Record, span: Span, done: Throughput, waiting: Sequence[Span])
     start, until = span
     partitions = record.inputs.partitions_after or record.inputs.partitions
     before, after = (int(one) for one in _ready(record, np.array(span)))
-    baseline = done.rate(start - BEFORE_S, start)
-    if after < before:
-        baseline *= min(after, partitions) / min(before, partitions)
-    begins, coarse = done.rolling(start, max(until, start + COARSE_S), COARSE_S)
-    loaded = coarse[[any(first <= t and t + COARSE_S <= last for first, last in waiting) for t in begins]]
-    watched, longer = done.rolling(start, min(until + WATCHED_S, record.end), COARSE_S)
-    known = baseline > 0 and len(longer) > 0
     starts, fine = done.rolling(start, until, FINE_S)
     middle = starts + FINE_S / 2
     able = record.inputs.pod_rate * np.minimum(_ready(record, middle), partitions)
@@ -153,9 +129,6 @@ def _cost(record: Record, span: Span, done: Throughput, waiting: Sequence[Span])
         until=until,
         before=before,
         after=after,
-        baseline=baseline,
-        depth_1s=depth(loaded, baseline) if known and len(loaded) else None,
-        recovery_s=recovery(watched, longer, baseline) if known else None,
         forgone=float((np.maximum(0.0, able - fine) * behind).sum() * GRID_S),
         unowned_s=_unowned_s(record.handovers, start, until),
     )

@@ -1,6 +1,6 @@
 """What each step of a group costs it, drawn: the dip of the consumed rate. Pure: tables in, one spec out.
 
-Rates and depths are shares of the baseline, the rate just before the step: 1.0 is no change, a depth of 0.2 is 20 % below it.
+Rates and depths are shares of a step's reference (``lab.measure.dip``): 1.0 is no change, a depth of 0.2 is 20 % below it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lab.judge.bounds import DIP
 from lab.number_format import number
 
 TITLE = "Consumed rate around each step"
-BASELINE = "1.0 is the rate before a scale-up, and for a scale-down what the smaller group is meant to process"
+REFERENCE = "1.0 is the best second just before the worst one; for a scale-down what its remaining pods can do of that"
 KINDS = {"up": "scale-up", "down": "scale-down", "control": "control"}
 COLOURS = {"up": UP, "down": DOWN, "control": QUIET}
 SIDES = (("up", "control"), ("down",))
@@ -31,9 +31,9 @@ def dip_traces(traces: pd.DataFrame, dips: pd.DataFrame) -> alt.VConcatChart:
     """Every step's consumed rate around the step: a row a configuration, scale-up on the left, scale-down on the right.
 
     ``traces`` [configuration, kind: up | down | control, step, t, share], ``t`` in seconds since the step, ``share`` of the
-    baseline; a control stands on the left. The time reaches as far as any step was observed, 8 s at most. Each step is a thin
-    line, their median a thick one. ``dips`` [configuration, kind, depth_1s, recovery_s], a row a step, is summed up above each
-    panel; depths are over 1 s, and a recovery that never came is NaN. ``ValueError`` if there is no trace.
+    reference; a control stands on the left. The time reaches as far as any step was observed, 8 s at most. Each step is a thin
+    line, their median a thick one. ``dips`` [configuration, kind, depth, recovery_s], a row a step, is summed up above each
+    panel; a recovery that never came is NaN. ``ValueError`` if there is no trace.
     """
     if traces.empty:
         raise ValueError("no step to draw")
@@ -46,7 +46,7 @@ def dip_traces(traces: pd.DataFrame, dips: pd.DataFrame) -> alt.VConcatChart:
             alt.hconcat(*(_panel(traces, dips, name, kinds, zoom, window) for kinds in SIDES), spacing=18) for name in names
         ]
         chart = alt.vconcat(*rows, spacing=10)
-    return drawing.titled(chart.resolve_scale(x="shared"), TITLE, BASELINE)
+    return drawing.titled(chart.resolve_scale(x="shared"), TITLE, REFERENCE)
 
 
 def _panel(
@@ -61,7 +61,7 @@ def _panel(
     x = alt.X("t:Q", scale=seconds, axis=axis, title="Time since the step (s)" if lowest else None)
     axis = alt.Axis(values=SHARE_TICKS, format=".1f", labels=left, ticks=left)
     shares = alt.Scale(domain=list(SHARES), nice=False)
-    y = alt.Y("share:Q", scale=shares, axis=axis, title="Share of baseline" if left else None)
+    y = alt.Y("share:Q", scale=shares, axis=axis, title="Share of reference" if left else None)
     layers: list[Any] = []
     counts, notes = [], []
     for kind in kinds:
@@ -127,11 +127,11 @@ def _median(steps: pd.DataFrame) -> pd.DataFrame:
 
 def _note(dips: pd.DataFrame) -> str:
     """Steps in words: their median and worst depth, how fast they recovered, and how many lack a number."""
-    known = dips.dropna(subset=["depth_1s"])
+    known = dips.dropna(subset=["depth"])
     if known.empty:
         return f"no data in {_steps(len(dips))}"
-    depth, recovery = known["depth_1s"] * 100, known["recovery_s"].dropna()
-    parts = [f"dip over 1 s: median {number(round(float(depth.median()), 1))}, worst {number(round(float(depth.max()), 1))} %"]
+    depth, recovery = known["depth"] * 100, known["recovery_s"].dropna()
+    parts = [f"dip: median {number(round(float(depth.median()), 1))}, worst {number(round(float(depth.max()), 1))} %"]
     if len(recovery):
         parts.append(f"back in {number(round(float(recovery.median()), 1))} s")
     if len(recovery) < len(known):

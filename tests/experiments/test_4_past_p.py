@@ -8,7 +8,7 @@ Method. Profile ``overload`` with P = 24 and pods of 100 events/s, on policies t
 consumers allowed), ``capped`` (48, not allowed), and cured (24, allowed).
 
 Asserted. 24 surplus pods own no partition, process nothing and add no speed. ``capped`` stands at 22, then asks
-for 25; the cure stops at 24. Rebalances beyond P dip by 20 % or more and are over within 5 s.
+for 25; the cure stops at 24. Steps beyond P dip by 20 % or more and are over within 5 s.
 
 Refuted by one message of a surplus pod, a group faster by a twentieth, or a smaller dip.
 """
@@ -21,7 +21,7 @@ from lab.inputs.variant import policy
 from lab.judge.bounds import DIP, RECOVERY_S
 from lab.measure.cost import surplus_replicas
 from lab.measure.scaling import plateau, scale_events
-from tests.experiments.measure.surplus import SurplusRebalances, surplus_rebalances
+from tests.experiments.measure.surplus import SurplusSteps, surplus_steps
 from tests.experiments.sources import DESIGN, ORACLES, TEXT
 from tests.experiments.workloads import slim
 
@@ -61,16 +61,14 @@ def test_replicas_beyond_p_are_idle(trials, evidence):
     at_p, beyond = sides["at P"], sides["past P"]
 
     found = surplus_replicas(beyond)
-    surplus = surplus_rebalances(beyond)
-    evidence.report("rebalances with P pods or more", {name: getattr(surplus, name) for name in SurplusRebalances.declared()})
+    surplus = surplus_steps(beyond)
+    evidence.report("steps beyond P pods", {name: getattr(surplus, name) for name in SurplusSteps.declared()})
     gain = (found.rate_beyond / plateau(at_p).rate).named("throughput of the group with more than P replicas over that with P")
 
     with evidence.of(sides) as claim:
         claim_idleness(claim, found)
         claim(gain <= 1.05, "pods beyond P add no throughput", "pilot of experiment 4")
-        claim(
-            surplus.worst_dip >= DIP, "pods beyond P are not free: the group stumbles while they join", "pilot of experiment 4"
-        )
+        claim(surplus.depth >= DIP, "pods beyond P are not free: the group stumbles while they join", "pilot of experiment 4")
         claim(surplus.recovery_s < RECOVERY_S, "the group soon has its throughput back")
 
     evidence.conclude(

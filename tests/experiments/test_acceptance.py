@@ -17,8 +17,9 @@ import pytest
 
 from acceptance.test_acceptance import claim_acceptance
 from lab.charts.breakdown import reaction_breakdown
-from lab.judge.bounds import DIP, REACTION_S, compressed
+from lab.judge.bounds import DIP, REACTION_S, RECOVERY_S, compressed
 from lab.measure.cost import cost
+from lab.measure.dip import worst_dip
 from lab.measure.drain import drain
 from lab.measure.lateness import oldest
 from lab.measure.reaction.step import PARTS, reaction
@@ -36,10 +37,13 @@ SPEED = 230_000  # the lab's own: the dip was 0.05 at 253,000 and more, and 0.53
 
 def judge_section_5(record, evidence):
     """Every line of text 1, section 5, in the runs of one policy."""
-    reacted, drained, cost = reaction(record), drain(record), scaling_cost(record)
+    reacted, drained, cost, dip = reaction(record), drain(record), scaling_cost(record), worst_dip(record)
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
     evidence.report("reaction, s", {part: reacted.part(part) for part in PARTS})
     evidence.report("scaling", {name: getattr(cost, name) for name in ScalingCost.declared() if name != "each"})
+    for kind in ("up", "down"):
+        worst = worst_dip(record, kind)
+        evidence.report(f"dips {kind}", {name: getattr(worst, name) for name in worst.declared()})
     events = scale_events(record)
     evidence.report("replicas", {name: getattr(events, name) for name in events.declared()})
 
@@ -55,7 +59,8 @@ def judge_section_5(record, evidence):
             "lag falls until it is at one lagThreshold, but for what arrives between two commits",
             TEXT,
         )
-        claim(cost.worst_dip < DIP, "no step of the autoscaler costs a fifth of the throughput")
+        claim(dip.depth < DIP, "no step of the autoscaler costs a fifth of the throughput")
+        claim(dip.recovery_s < RECOVERY_S, "after each step the group soon has its throughput back")
         claim(cost.share < 1, "scaling costs less than the backlog it clears", "text 1, section 1")
         claim_acceptance(claim, record)
 

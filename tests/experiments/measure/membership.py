@@ -12,12 +12,12 @@ from lab.errors import NoData
 from lab.inputs.events import Restart
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
-from lab.measure.dip import BEFORE_S, COARSE_S, depth
 from lab.measure.rebalance import GAP_S
 from lab.measure.throughput import Throughput
 from lab.record.reports import GIVEN, Report
 from lab.record.store import Record
 
+BEFORE_S, SECOND_S = 2.0, 1.0  # the rate before is a mean over less noise than one second has
 AFTER_S = 5.0  # after the restart: the time that an objective gives a group to recover
 _LEAVING, _JOINING = "draining", "subscribed"
 
@@ -29,7 +29,8 @@ class RollingRestart(Measure):
     handover. A member's own restart is two handovers of its own: it gives up its partitions as it closes, and it is given
     its first when it has joined. ``rebalances`` are the runs of all other handovers, with no pause of more than a second:
     members that stay take part in them. ``moved`` counts a partition each time that a pod of another name takes it.
-    ``depth_1s`` is the share (0 to 1) that the worst rolling second lacks of the mean rate of the 2 s before.
+    ``depth_1s`` is the share (0 to 1) that the worst rolling second lacks of the mean rate of the 2 s before. That is no
+    :class:`lab.measure.dip.Dip`: a group that is not saturated has no backlog to be judged by.
     ``standstill_s`` is the longest time in which no message of some partition was processed.
     """
 
@@ -49,7 +50,7 @@ def rolling_restart(record: Record, phase: str) -> RollingRestart:
     start, end = row["t"], min(row["until"] + AFTER_S, _over(record))
     done = Throughput(record.receipts)
     before = done.rate(start - BEFORE_S, start)
-    _, rates = done.rolling(start, end, COARSE_S)
+    _, rates = done.rolling(start, end, SECOND_S)
     if not before > 0 or not len(rates):
         raise NoData(f"nothing was processed before the restart in phase {phase}, or the profile ended with it")
     handovers = [change for change in record.handovers if start <= change.t <= end]
@@ -60,7 +61,7 @@ def rolling_restart(record: Record, phase: str) -> RollingRestart:
         settled_s=handovers[-1].t - start if handovers else None,
         rebalances=bool(others) + sum(later - earlier > GAP_S for earlier, later in pairwise(others)),
         moved=_moved(record.handovers, start, end),
-        depth_1s=depth(rates, before),
+        depth_1s=max(0.0, 1 - float(rates.min()) / before),
         standstill_s=_standstill(record, start, end),
     )
 

@@ -25,8 +25,8 @@ def traces():
 def table():
     """Five steps of each configuration and kind; one never recovered, one has no depth."""
     rows = [(name, kind, DEPTHS[name] * (1 - 0.05 * n**2), 1.0 + n) for name, kind in SHOWN for n in range(5)]
-    made = pd.DataFrame(rows, columns=["configuration", "kind", "depth_1s", "recovery_s"])
-    made.loc[0, "recovery_s"] = made.loc[5, "depth_1s"] = np.nan
+    made = pd.DataFrame(rows, columns=["configuration", "kind", "depth", "recovery_s"])
+    made.loc[0, "recovery_s"] = made.loc[5, "depth"] = np.nan
     return made
 
 
@@ -106,10 +106,10 @@ def test_what_was_not_run_is_said():
 def test_depths_and_recoveries_are_summed_up_above_their_panel():
     """A step that never recovered and one without a depth are counted; of a kind without any depth that is said."""
     made = table()
-    made.loc[(made["configuration"] == "cooperative-sticky, stock") & (made["kind"] == "down"), "depth_1s"] = np.nan
+    made.loc[(made["configuration"] == "cooperative-sticky, stock") & (made["kind"] == "down"), "depth"] = np.nan
     notes = [panel["title"]["subtitle"] for panel in panels(dip_traces(traces(), made).to_dict())]
     assert notes[:2] == [
-        ["dip over 1 s: median 72, worst 90 %; back in 3.5 s; 1 never back"],
-        ["dip over 1 s: median 60.8, worst 85.5 %; back in 3.5 s; 1 no data"],
+        ["dip: median 72, worst 90 %; back in 3.5 s; 1 never back"],
+        ["dip: median 60.8, worst 85.5 %; back in 3.5 s; 1 no data"],
     ]
-    assert notes[3:] == [["no data in 5 steps"], ["dip over 1 s: median 4, worst 5 %; back in 3 s"], []]
+    assert notes[3:] == [["no data in 5 steps"], ["dip: median 4, worst 5 %; back in 3 s"], []]

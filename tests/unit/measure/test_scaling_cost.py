@@ -4,10 +4,10 @@ import pytest
 
 from lab.measure.scaling_cost import rebalance_costs, scaling_cost
 from tests.experiments.measure.repartition import forced_rebalance
-from tests.experiments.measure.surplus import surplus_rebalances
+from tests.experiments.measure.surplus import surplus_steps
 
 from . import built, whole
-from .built import assigned, given_up, lags, receipt
+from .built import assigned, given_up, lags, receipt, sample
 from .conftest import report
 
 # Pods of 100 messages/s; two until 20 s, four Ready from 22 s on. The lag is above one lagThreshold of 100 from 10 s to 40 s.
@@ -15,6 +15,7 @@ WORK = {"process_ms": "10", "concurrency": 1}
 PROFILE, TOLD = built.profile(0, 100, (0, "baseline"), (5, "spike"))
 MOVES = built.replicas((0, 2, 2), (20, 4, 2), (22, 4, 4))
 LAG = lags({0: 0, 10: 1000, 20: 2000, 30: 1500, 40: 50, 50: 0})
+AT_WORK = [sample(half / 2, "kafka_consumergroup_lag", 5000, partition="0") for half in range(100)]
 JOINED = [report(22, "c", "subscribed"), given_up(22.5, "a", 1), assigned(23.5, "c", 1)]
 OWNED = [assigned(0, "a", 0, 1), assigned(0, "b", 2, 3)]
 TIMES = {"settling": 0, "driving": 0, "ended": 60}
@@ -39,28 +40,9 @@ def test_what_ready_pods_could_do_and_did_not_is_the_cost(tmp_path):
     assert (only.t, only.until, only.before, only.after) == (22, 24.5, 4, 4)
     assert found.forgone.value == pytest.approx(250 * 2.35)  # windows of 200 ms lie wholly within
     assert found.unowned_s.value == pytest.approx(1)
-    assert only.depth_1s == pytest.approx(0.25)  # 150/s of the 200/s before
     # From 20 s to 40 s: 400 at 200/s, 375 in the rebalance, 6,200 after it; the two pods of before could do 4,000.
     assert found.cleared.value == pytest.approx(400 + 375 + 6200 - 4000)
     assert found.share.value == pytest.approx(250 * 2.35 / 2975)
-
-
-def test_a_group_that_stood_still_before_has_no_dip(tmp_path):
-    """Nothing is lost of nothing: the dip of such a rebalance is unknown and not 0, and what it forgoes counts."""
-    found = scaling_cost(group(tmp_path, [receipt("a", 0, 20, 4000), receipt("a", 24, 40, 6400)]))
-    (only,) = found.each
-    assert (only.baseline, only.depth_1s, only.recovery_s) == (0, None, None)
-    assert found.worst_dip.value is None
-    assert only.forgone > 400
-
-
-@pytest.mark.parametrize(("empty", "dip"), [(23.5, 0.25), (22.5, None)])
-def test_a_second_without_a_backlog_is_no_dip(tmp_path, empty, dip):
-    """A group that has worked off its backlog does less because there is less to do; before that a quarter is lost."""
-    done = [receipt("a", 0, 22, 4400), receipt("a", 22, 23.5, 225), receipt("a", 23.5, 40, 165)]
-    lag = lags({0: 0, 10: 1000, 20: 3000, empty: 0})
-    (only,) = rebalance_costs(group(tmp_path, done, lag=lag), 20)
-    assert only.depth_1s == (None if dip is None else pytest.approx(dip))
 
 
 STEADY = [receipt("a", 0, 40, 8000)]
@@ -72,8 +54,8 @@ STEADY = [receipt("a", 0, 40, 8000)]
         (lambda one: scaling_cost(one).share, {}, "cleared nothing"),  # four pods that do what two can do at their best
         (lambda one: scaling_cost(one).forgone, {"moves": MOVES[:1]}, "never raised"),
         (lambda one: scaling_cost(one).forgone, {"lag": lags({0: 0, 10: 1000, 19: 0, 30: 0})}, "never above"),
-        (lambda one: forced_rebalance(one).depth_1s, {}, "no partitions were added"),
-        (lambda one: surplus_rebalances(one).worst_dip, {}, "beyond its 4 partitions"),
+        (lambda one: forced_rebalance(one).depth, {}, "no partitions were added"),
+        (lambda one: surplus_steps(one).depth, {}, "beyond its 4 partitions"),
     ],
 )
 def test_without_scaling_or_a_backlog_there_is_no_data(tmp_path, measured, change, why):
@@ -94,18 +76,21 @@ def test_new_partitions_force_a_rebalance(tmp_path):
     done = [receipt("a", 0, 31, 12_400), receipt("a", 31, 32, 300), receipt("a", 32, 50, 7200)]
     given = {"events": [{"phase": "repartition", "event": "grow", "partitions": 6}]}
     given["profile"] = {"steps": [*PROFILE["profile"]["steps"], {"at": 30, "rate": 1, "phase": "repartition"}], "duration": 100}
-    found = forced_rebalance(group(tmp_path, done, reports=events, times=TIMES | {"repartitioned": 30}, **given))
+    found = forced_rebalance(
+        group(tmp_path, done, reports=events, lag=[*LAG, *AT_WORK], times=TIMES | {"repartitioned": 30}, **given)
+    )
     assert (found.after_s.value, found.seconds.value, found.handed_over.value) == pytest.approx((1, 1, 2))
-    assert found.depth_1s.value == pytest.approx(0.25)
-    assert found.recovery_s.value == pytest.approx(1.8, abs=0.11)
+    assert found.depth.value == pytest.approx(0.25)
+    assert found.recovery_s.value == pytest.approx(2.8, abs=0.06)  # from the addition, which nobody sees for a second
     assert found.forgone.value == pytest.approx(100, rel=0.1)
 
 
-def test_only_rebalances_beyond_p_are_the_surplus_pods(tmp_path):
+def test_only_steps_beyond_p_are_the_surplus_pods(tmp_path):
     """From 4 pods on 4 partitions to 6: the one that joins then; the way to 4 is no surplus."""
     moves = [*MOVES, *built.replicas((28, 6, 4), (30.5, 6, 6))]
     events = [*JOINED, report(30, "e", "subscribed"), assigned(31, "e")]
-    done = [receipt("a", 0, 30, 9000), receipt("a", 31, 50, 5700)]
-    found = surplus_rebalances(group(tmp_path, done, moves=moves, reports=events))
-    assert found.rebalances.value == 1
-    assert found.worst_dip.value == pytest.approx(1.0, abs=0.01)
+    done = [receipt("a", 0, 24, 4800), receipt("a", 24, 25, 100), receipt("a", 25, 30, 1500), receipt("a", 31, 50, 5700)]
+    found = surplus_steps(group(tmp_path, done, moves=moves, reports=events, lag=[*LAG, *AT_WORK]))
+    assert found.steps.value == 1
+    assert found.depth.value == pytest.approx(1.0, abs=0.01)
+    assert found.recovery_s.value == pytest.approx(1.9, abs=0.06)

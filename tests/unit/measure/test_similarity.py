@@ -25,6 +25,7 @@ FACTORS = st.sampled_from([3, 5, 15, 30])
 PHYSICAL = (
     "reaction.step.ColdStart.",
     "scaling_cost.",
+    "dip.",
     "drain.BestDrain.best_s",
     "drain.Drain.between_commits",
 )
