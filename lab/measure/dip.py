@@ -16,6 +16,7 @@ may work on for a second. Pods without a partition don't count.
 **Work.** A second is judged only if every partition has work throughout it. Samples of lag tell, from the last one before the
 second to the first one after it. In each of them a partition's lag has to exceed what receipts say was processed of it in the
 commit interval and the poll before: so much of its lag may be done and not yet committed. It counts from its first receipt on.
+Where no fall is seen, and less than half of the step up to a second after its last handover is judged, there is no dip, not 0.
 
 **Depth.** The share (0 to 1) of its reference that the worst second lacks. A fall begins when its first second below 95 % is
 over. It belongs to the step in which it begins, and is followed to its end, also into the next step.
@@ -49,6 +50,7 @@ from lab.measure.throughput import GRID_S, Array, Throughput
 from lab.record.store import Record
 
 SETTLED_S = 5.0  # after the last thing that followed a step: the time that an objective gives a group to recover
+ENOUGH = 0.5  # of the time from a step to a second after its last handover
 CAUSES = ("subscribed", "left", "draining")  # what a member reports as it comes and goes
 COMBINED = ("depth", "recovery_s", "forgone", "moved", "settle_s")
 
@@ -231,15 +233,16 @@ def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, 
     """The dip of ``step``, to which the seconds at the places ``own`` belong."""
     changes = [change.t for change in record.handovers if step.t <= change.t <= step.until]
     unjudged = ~found.judged & (found.seconds.starts >= step.t) & (found.shown <= step.until)
-    reference = depth = back = forgone = None
-    if len(own):
-        deepest = own[np.argmax(depths[own])]
+    moving = (found.shown >= step.t) & (found.shown <= max([step.t, *changes]) + SECOND_S)
+    rates, reference, depth, back, forgone = found.seconds.rates, None, None, None, None
+    deepest = own[np.argmax(depths[own])] if len(own) else None
+    if deepest is not None and (depths[deepest] > 1 - BACK or found.judged[moving].mean() >= ENOUGH):
         reference, depth = float(found.able()[deepest]), max(0.0, float(depths[deepest]))
-        begun = found.begun[deepest]
-        judged, able = np.flatnonzero(found.judged), found.able(found.references[deepest])
-        later = judged[(judged >= begun) & (judged <= np.append(judged[judged > own[-1]], own[-1])[0])]
-        below = later[found.seconds.rates[later] < BACK * able[later]]
-        forgone = float((able[below] - found.seconds.rates[below]).sum() * GRID_S)
+        begun, able, judged = found.begun[deepest], found.able(found.references[deepest]), np.flatnonzero(found.judged)
+        after = judged[(judged > own[-1]) & (judged <= own[-1] + LOOKBACK_S / GRID_S)]
+        later = np.append(judged[(judged >= begun) & (judged <= own[-1])], after[:1])
+        below = later[rates[later] < BACK * able[later]]
+        forgone = float((able[below] - rates[below]).sum() * GRID_S)
         back = 0.0
         if len(below):
             cause = causes[(causes > step.t) & (causes <= found.shown[begun])].max(initial=step.t)

@@ -6,7 +6,7 @@ from lab.errors import NoData, known
 from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
 from lab.measure.delivery import passed_over
-from lab.measure.dip import dips
+from lab.measure.dip import dips, worst_step
 from lab.measure.scaling_cost import ASLEEP_S, rebalance_costs
 from lab.record.reports import GIVEN
 from lab.record.store import Record
@@ -44,19 +44,19 @@ def repartition(record: Record) -> Repartition:
 
 
 class ForcedRebalance(Measure):
-    """The first rebalance after partitions were added, and what the addition costs, judged like a step.
+    """The first rebalance after partitions were added, and what they cost.
 
     ``after_s`` is from the addition to its first cause or handover, ``seconds`` its length from there to its last handover.
-    ``handed_over`` partitions got another owner or their first. ``depth``, ``recovery_s`` and ``forgone`` are those of a
-    :class:`lab.measure.dip.Dip` that begins with the addition, missing without work for every partition.
+    ``handed_over`` partitions got another owner or their first. ``depth``, ``recovery_s`` and ``forgone`` are the worst of the
+    :class:`lab.measure.dip.Dip` of the addition itself and of the steps up that follow it.
     """
 
     after_s = number("s", "time from the addition of partitions to the rebalance", UNSCALED)
     seconds = number("s", "length of the rebalance that new partitions force", UNSCALED)
     handed_over = number("partitions", "partitions handed over in the rebalance that new partitions force")
-    depth = number("of the best second before", "dip of the rebalance that new partitions force")
+    depth = number("of the best second before", "worst dip of what new partitions bring")
     recovery_s = number("s", "recovery to 95 % after new partitions", UNSCALED)
-    forgone = number("messages", "messages forgone in the rebalance that new partitions force", UNSCALED)
+    forgone = number("messages", "most messages forgone in what new partitions bring", UNSCALED)
 
 
 @measure
@@ -67,13 +67,13 @@ def forced_rebalance(record: Record) -> ForcedRebalance:
     if not found:
         raise NoData("no rebalance followed the addition of partitions")
     first = found[0]
-    dip = next(one for one in dips(record, at) if one.kind == "other")
+    worst = worst_step(one for one in dips(record, at) if one.t >= at and one.kind != "down")
     given = [change for change in record.handovers if first.t <= change.t <= first.until and change.event == GIVEN]
     return ForcedRebalance(
         after_s=first.t - at,
         seconds=first.until - ASLEEP_S - first.t,
         handed_over=len({partition for change in given for partition in change.partitions}),
-        depth=dip.depth,
-        recovery_s=dip.recovery_s,
-        forgone=dip.forgone,
+        depth=worst.depth.number,
+        recovery_s=worst.recovery_s.value,
+        forgone=worst.forgone.value,
     )
