@@ -128,9 +128,9 @@ def dips(record: Record, *others: float) -> tuple[Dip, ...]:
     begun = found.shown[found.begun]
     owner = np.searchsorted([step.t for step in steps], begun, side="right") - 1
     owner[begun > np.array([step.until for step in steps])[owner]] = -1
-    depths = 1 - found.seconds.rates / np.maximum(found.able(), 1e-9)
+    depths = np.clip(1 - found.seconds.rates / np.maximum(found.able(), 1e-9), 0, 1)
     quiet = depths[found.judged & (owner < 0)]
-    noise = max(0.0, float(quiet.max())) if len(quiet) * GRID_S >= LOOKBACK_S else None
+    noise = float(quiet.max()) if len(quiet) * GRID_S >= LOOKBACK_S else None
     causes = np.sort(events.loc[events["event"].isin(CAUSES), "t"].to_numpy(dtype=np.float64))
     return tuple(
         _dip(record, step, found, np.flatnonzero(found.judged & (owner == place)), depths, causes, noise)
@@ -237,7 +237,7 @@ def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, 
     rates, reference, depth, back, forgone = found.seconds.rates, None, None, None, None
     deepest = own[np.argmax(depths[own])] if len(own) else None
     if deepest is not None and (depths[deepest] > 1 - BACK or found.judged[moving].mean() >= ENOUGH):
-        reference, depth = float(found.able()[deepest]), max(0.0, float(depths[deepest]))
+        reference, depth = float(found.able()[deepest]), float(depths[deepest])
         begun, able, judged = found.begun[deepest], found.able(found.references[deepest]), np.flatnonzero(found.judged)
         after = judged[(judged > own[-1]) & (judged <= own[-1] + LOOKBACK_S / GRID_S)]
         later = np.append(judged[(judged >= begun) & (judged <= own[-1])], after[:1])

@@ -1,18 +1,16 @@
 """Experiment 3: what does a scale step cost?
 
 Hypothesis. A step costs throughput while partitions change hands. An eager protocol stops every member, an incremental one
-only what moves. librdkafka 2.16's fetchers sleep on after an incremental rebalance, so the stock client dips deeper than the
-woken one.
+only what moves. librdkafka 2.16's fetchers sleep on after an incremental rebalance, so the stock client dips deeper.
 
 Method. Steps by decree under a backlog (profile ``saturate``), also with 200 ms of work per new partition; ``bystanders``
-never join. Depth is the worst second against the best one just before it (``lab.measure.dip``). Then the autoscaler's steps on
-``plateau``: each client beside the woken one, with A/A.
+never join. Depth is defined in ``lab.measure.dip``. Then the autoscaler's steps on ``plateau``: each client beside the woken
+one, with A/A.
 
-Asserted. Woken cooperative-sticky dips under 20 % and recovers within 5 s, by decree and by autoscaler; both sides of A/A
-count. Every client's scaling costs less than the backlog that it clears. From six pairs on the stock client and range are late
-for longer.
+Asserted. Woken cooperative-sticky dips under 20 % and recovers within 5 s, by decree and by autoscaler, on both sides of A/A.
+Every client's scaling costs less than the backlog that it clears. From six pairs on stock and range are late for longer.
 
-Refuted by a dip of 20 %, a run that forgoes as much as it clears, or differences within A/A noise.
+Refuted by a dip of 20 %, or a run that forgoes as much as it clears.
 """
 
 import allure
