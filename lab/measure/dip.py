@@ -196,7 +196,7 @@ def _judged(dips: Iterable[Dip], kind: str) -> list[Dip]:
     chosen = [one for one in several if one.depth is not None]
     if not chosen:
         word = f"{kind} step" if kind else "step"
-        why = f"no second of {len(several)} had a rate before it and work for every partition" if several else "there is none"
+        why = f"too little of {len(several)} had a rate before it and work for every partition" if several else "there is none"
         raise NoData(f"no {word} is judged: {why}")
     return chosen
 

@@ -111,6 +111,26 @@ def test_a_trough_is_not_its_own_reference(tmp_path):
     assert only(tmp_path, flow((0, 200, 2), (24, 100, 2), (31, 25, 2), (33, 400, 4))).depth == pytest.approx(0.875)
 
 
+def test_a_slow_fall_is_seen_over_three_seconds(tmp_path):
+    """A thirtieth less each second is no fall from one to the next, and 9 % in three."""
+    found = only(tmp_path, flow((0, 200, 2), (24, 194, 2), (25, 188, 2), (26, 182, 2), (35, 400, 4)))
+    assert (found.reference, found.depth) == pytest.approx((200, 0.09))
+
+
+def test_a_fall_ends_with_the_work(tmp_path):
+    """With other work, more than 3 s later, it goes on until the step ends, and not for good; it was never seen back."""
+    found = only(tmp_path, flow((0, 200, 2), (24, 100, 2)), dry=(25.5, 32))
+    assert (found.depth, found.recovery_s) == (pytest.approx(0.5), math.inf)
+    assert found.forgone < 250
+
+
+def test_a_step_that_is_hardly_seen_is_no_dip_of_0(tmp_path):
+    """A second of it had work, and its last handover came 9 s later."""
+    done, dry = flow((0, 200, 2), (24.5, 400, 4)), (21, 34)
+    assert only(tmp_path, done, dry=dry).depth is None
+    assert "too little of 1" in worst_dip(group(tmp_path / "worst", done, dry=dry)).depth.why
+
+
 def test_a_fall_belongs_to_the_step_in_which_it_begins(tmp_path):
     """Its deepest second comes in the next step, which has none of its own."""
     moves = [*UP[:2], *built.replicas((T + 25, 6, 2), (T + 25.5, 6, 6))]
@@ -181,7 +201,7 @@ def test_steps_of_a_kind_have_a_median_and_a_worst(tmp_path):
     assert worst_step(several).depth.value == pytest.approx(0.5)
     assert unjudged_time(several).value == pytest.approx(5.05, abs=0.06)
     assert "no down step is judged: there is none" in median_step(several, "down").depth.why
-    assert "no second of 1" in worst_step(several[2:], "up").depth.why
+    assert "too little of 1" in worst_step(several[2:], "up").depth.why
 
 
 def test_traces_are_shares_of_the_reference(tmp_path):
@@ -197,9 +217,9 @@ def test_traces_are_shares_of_the_reference(tmp_path):
     [
         ({"moves": UP[:1]}, "never changed"),
         ({"done": []}, "no receipts"),
-        ({"dry": (0, 60)}, "no second of 1 had a rate before it and work"),
-        ({"done": flow((31, 200, 2))}, "no second of 1"),
-        ({"done": flow((0, 200, 2), (10, 0, 2), (45, 200, 2)), "dry": (8, 15)}, "no second of 1"),
+        ({"dry": (0, 60)}, "too little of 1 had a rate before it and work"),
+        ({"done": flow((31, 200, 2))}, "too little of 1"),
+        ({"done": flow((0, 200, 2), (10, 0, 2), (45, 200, 2)), "dry": (8, 15)}, "too little of 1"),
     ],
 )
 def test_without_a_step_or_work_there_is_no_data(tmp_path, change, why):
