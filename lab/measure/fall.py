@@ -12,8 +12,8 @@ import pandas as pd
 from lab.errors import NoData
 from lab.foresee.in_flight import InFlight
 from lab.measure.throughput import GRID_S, Array, Throughput
+from lab.record.course import ENDED
 from lab.record.store import Record
-from lab.record.views import ENDED
 
 SECOND_S = 1.0
 LOOKBACK_S = 3.0
