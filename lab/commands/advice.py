@@ -19,6 +19,7 @@ from lab.inputs.inputs import Inputs
 from lab.inputs.scaledobject import ScaledObject
 from lab.judge.claim import BREACHED, Verdict
 from lab.measure.calibration import starts
+from lab.number_format import beside, number
 from lab.record.store import Record
 from lab.report.session import Advice
 from lab.report.verdict_text import SIGNS
@@ -58,7 +59,7 @@ def effects(breached: Collection[str], given: Sequence[Verdict], changed: Sequen
         *([f"a simulation of the file as it is does not show: {', '.join(unseen)}"] if unseen else []),
         *(
             f"simulated: {one.objective}: {_number(one)} as given, {_number(other)} with the change, "
-            f"wanted {SIGNS.get(one.operator, one.operator)} {one.bound:g} {one.unit}"
+            f"wanted {SIGNS.get(one.operator, one.operator)} {number(one.bound)} {one.unit}"
             for one, other in zip(given, changed, strict=True)
             if BREACHED in (one.verdict, other.verdict)
         ),
@@ -66,7 +67,7 @@ def effects(breached: Collection[str], given: Sequence[Verdict], changed: Sequen
 
 
 def _number(one: Verdict) -> str:
-    return "no data" if one.measured is None else f"{one.measured:.4g}"
+    return "no data" if one.measured is None else beside(one.measured, one.bound)
 
 
 def _choice(question: Question, found: Sequence[Outcome]) -> tuple[Variant, list[str]]:

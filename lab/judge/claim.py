@@ -8,6 +8,7 @@ from typing import Self
 from lab.judge.aggregate import interval
 from lab.judge.pairs import Difference, Pairs
 from lab.judge.quantity import Bound, Comparison, Quantity
+from lab.number_format import beside, number
 
 HELD, BREACHED, NO_DATA, INVALID = "held", "breached", "no data", "invalid"
 KINDS = ("invariant", "control", "claim")  # in the order in which reports count them
@@ -78,7 +79,7 @@ class Verdict:
         return self.verdict == HELD if self.as_expected is None else self.as_expected
 
     def __str__(self) -> str:
-        wanted, shows = f"wanted {self.operator} {self.bound:g} {self.unit}", f": {self.why}" if self.why else ""
+        wanted, shows = f"wanted {self.operator} {number(self.bound)} {self.unit}", f": {self.why}" if self.why else ""
         if self.repeats is not None:
             wanted += f" ({self.repeats})"
         if self.pairs is not None:
@@ -86,7 +87,7 @@ class Verdict:
         if self.measured is None:
             return f"{self.objective}: {self.verdict} ({self.note}); {wanted}{shows}"
         but = "".join(f" ({one})" for one in (self.note, self.real_time) if one)
-        return f"{self.objective}: {self.measured:g} {self.unit}, {wanted}: {self.verdict}{but}{shows}"
+        return f"{self.objective}: {beside(self.measured, self.bound)} {self.unit}, {wanted}: {self.verdict}{but}{shows}"
 
 
 def judge(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> Verdict:
