@@ -1,6 +1,7 @@
 """The committed records give the verdicts that they gave: a measure that breaks is seen here, not after an hour's session."""
 
 import json
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -120,6 +121,8 @@ def test_a_verdict_that_differs_is_named(change):
     """By its number, its bound, its sentence or its trial; neither a float's last digits nor another name is a difference."""
     before = {"test": [ROW]}
     assert differences(before, {"test": Said([ROW | {"measured": 1.0 + 1e-12, "objective": "flips of all"}], {}, True)}) == []
+    never = ROW | {"measured": math.inf}
+    assert differences({"test": [never]}, {"test": Said([dict(never)], {}, True)}) == []
     (line,) = differences(before, {"test": Said([ROW | change], {}, True)})
     assert line.startswith("test: flips: 1 flips, wanted <= 2, held: 'the group is calm' of x before, ")
     assert len(differences(before, {"test": Said([], {}, False)})) == len(differences(before, {})) == 1
