@@ -59,7 +59,7 @@ COMBINED = ("depth", "recovery_s", "forgone", "moved", "settle_s")
 class Dip:
     """One step of ``kind`` (up, down, control, other) from ``before`` to ``after`` replicas at ``t`` until ``until`` (epoch s).
 
-    ``judged_s`` and ``unjudged_s`` are its seconds with and without work for every partition. ``reference`` (messages/s),
+    ``judged_s`` are its seconds with work for every partition, ``dry_s`` those without. ``reference`` (messages/s),
     ``depth`` (0 to 1), ``recovery_s`` and ``forgone`` (messages) are those of its deepest fall, None where no second is judged.
     ``recovery_s`` and ``forgone`` are 0 where the rate was never below 95 %. ``recovery_s`` is inf where the last judged second
     is below. ``noise`` is that of the record, None with less than 3 s of work that belong to no step.
@@ -74,7 +74,7 @@ class Dip:
     before: int
     after: int
     judged_s: float
-    unjudged_s: float
+    dry_s: float
     reference: float | None
     depth: float | None
     recovery_s: float | None
@@ -158,12 +158,12 @@ def median_step(dips: Iterable[Dip], kind: str = "") -> MedianStep:
 
 
 @quantity("s", "time of steps without work for every partition", UNSCALED)
-def unjudged_time(dips: Iterable[Dip]) -> float:
+def dry_time(dips: Iterable[Dip]) -> float:
     """Of all steps together. There is no data without a step."""
     steps = list(dips)
     if not steps:
         raise NoData("the wanted replicas never changed")
-    return sum(one.unjudged_s for one in steps)
+    return sum(one.dry_s for one in steps)
 
 
 def rate_traces(record: Record, before_s: float = 2.0) -> pd.DataFrame:
@@ -232,7 +232,7 @@ def _until(step: _Step, then: float, happened: Array) -> float:
 def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, causes: Array, noise: float | None) -> Dip:
     """The dip of ``step``, to which the seconds at the places ``own`` belong."""
     changes = [change.t for change in record.handovers if step.t <= change.t <= step.until]
-    unjudged = ~found.judged & (found.seconds.starts >= step.t) & (found.shown <= step.until)
+    dry = found.dry & (found.seconds.starts >= step.t) & (found.shown <= step.until)
     moving = (found.shown >= step.t) & (found.shown <= max([step.t, *changes]) + SECOND_S)
     rates, reference, depth, back, forgone = found.seconds.rates, None, None, None, None
     deepest = own[np.argmax(depths[own])] if len(own) else None
@@ -254,7 +254,7 @@ def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, 
         before=step.before,
         after=step.after,
         judged_s=len(own) * GRID_S,
-        unjudged_s=float(unjudged.sum()) * GRID_S,
+        dry_s=float(dry.sum()) * GRID_S,
         reference=reference,
         depth=depth,
         recovery_s=back,

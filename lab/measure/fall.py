@@ -50,12 +50,14 @@ class Seconds:
 class Falls:
     """Each of the ``seconds`` beside its reference.
 
-    ``judged`` are those with a reference and with work for every partition. ``begun`` is the place of the second in which the
+    ``judged`` are those with a reference and with work for every partition, ``dry`` those in which one is seen without work.
+    Where a sample is missing before or after a second it is neither. ``begun`` is the place of the second in which the
     fall began that a second is in, its own place if it is in none. ``references`` are the places of their references.
     """
 
     seconds: Seconds
     judged: Flags
+    dry: Flags
     begun: Places
     references: Places
 
@@ -87,8 +89,9 @@ def falls(record: Record) -> Falls:
         gone_after=_gone(record, starts + SECOND_S),
     )
     best, able = _best(seconds)
-    judged = (able > 0) & _at_work(record, starts)
-    return Falls(seconds, judged, *_hold(seconds, best, able, judged))
+    seen, dry = _work(record, starts)
+    judged = (able > 0) & seen & ~dry
+    return Falls(seconds, judged, dry, *_hold(seconds, best, able, judged))
 
 
 def _working(receipts: pd.DataFrame, starts: Array) -> Array:
@@ -120,22 +123,22 @@ def _best(seconds: Seconds) -> tuple[Places, Array]:
     return best, able
 
 
-def _at_work(record: Record, starts: Array) -> Flags:
-    """Whether every partition has work in the second from each of ``starts``, in all samples from just before to just after."""
+def _work(record: Record, starts: Array) -> tuple[Flags, Flags]:
+    """Of the second from each of ``starts``: whether all partitions have samples around it, and whether one has no work."""
     receipts, uncommitted_s = record.receipts, InFlight.of(record.inputs.workload, record.inputs.scale.time).most_s
-    found = np.ones(len(starts), dtype=bool)
+    seen, dry = np.ones(len(starts), dtype=bool), np.zeros(len(starts), dtype=bool)
     for partition, rows in record.partition_lag.groupby("partition"):
         own = receipts[receipts["partition"] == partition]
         if own.empty:
             continue
         done, t = Throughput(own), rows["t"].to_numpy(dtype=np.float64)
         left = rows["lag"].to_numpy(dtype=np.float64) - (done.by(t) - done.by(t - uncommitted_s))
-        dry = np.concatenate([[0], np.cumsum(left <= 0)])
+        without = np.concatenate([[0], np.cumsum(left <= 0)])
         first, last = np.searchsorted(t, starts, side="right") - 1, np.searchsorted(t, starts + SECOND_S, side="left")
-        seen = (first >= 0) & (last < len(t))
-        without = dry[np.minimum(last, len(t) - 1) + 1] > dry[np.maximum(first, 0)]
-        found &= (seen & ~without) | (starts + SECOND_S <= own["start"].min())
-    return found
+        begun = starts + SECOND_S > own["start"].min()
+        seen &= ~begun | ((first >= 0) & (last < len(t)))
+        dry |= begun & (without[np.minimum(last, len(t) - 1) + 1] > without[np.maximum(first, 0)])
+    return seen, dry
 
 
 def _hold(seconds: Seconds, best: Places, able: Array, judged: Flags) -> tuple[Places, Places]:

@@ -21,7 +21,7 @@ from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import largest, spread, total
 from lab.judge.bounds import DIP, RECOVERY_S, TIME_BEHIND_S
 from lab.judge.pairs import discern, paired
-from lab.measure.dip import MedianStep, dips, median_step, rate_traces, unjudged_time, worst_dip, worst_step
+from lab.measure.dip import MedianStep, dips, dry_time, median_step, rate_traces, worst_dip, worst_step
 from lab.measure.drain import drain_time
 from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
@@ -101,7 +101,7 @@ def test_a_cooperative_step_beside_one_on_range(stepped, evidence):
     worst = [worst_step(found[OURS], kind) for kind in ("up", "down")]
 
     with evidence.of(records) as claim:
-        claim.control(total(map(unjudged_time, found.values())) == 0, AT_WORK, DESIGN)
+        claim.control(total(map(dry_time, found.values())) == 0, AT_WORK, DESIGN)
         claim(largest(step.depth for step in worst) < DIP, "a step costs less than a fifth of the throughput")
         claim(largest(step.recovery_s for step in worst) < RECOVERY_S, "the group soon has its throughput back")
 
@@ -115,10 +115,10 @@ def test_a_cooperative_step_costs_little(stepped, evidence):
     control = found["control: pods start, none joins"]
     draw(evidence, records, found)
     worst = [worst_step(woken, kind) for kind in ("up", "down")]
-    unjudged = total(unjudged_time(steps) for steps in found.values())
+    dry = total(dry_time(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
-        claim.control(unjudged == 0, AT_WORK, DESIGN)
+        claim.control(dry == 0, AT_WORK, DESIGN)
         claim(largest(step.depth for step in worst) < DIP, "a step costs less than a fifth of the throughput")
         claim(largest(step.recovery_s for step in worst) < RECOVERY_S, "the group soon has its throughput back")
         claim(median_step(asleep, "up").depth >= DIP, "a client that is not woken breaches the objective")
@@ -151,10 +151,10 @@ def test_a_warm_up_is_paid_for_what_moves(stepped, evidence):
     draw(evidence, records, found)
     eager, incremental = (median_step(found[name], "up") for name in names[:2])
     ratio = (eager.forgone / incremental.forgone).named("messages that range forgoes over cooperative-sticky's")
-    unjudged = total(unjudged_time(steps) for steps in found.values())
+    dry = total(dry_time(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
-        claim.control(unjudged == 0, AT_WORK, DESIGN)
+        claim.control(dry == 0, AT_WORK, DESIGN)
         claim(ratio > 1, "an eager protocol pays for all partitions, not only for those that move")
         for name, steps in found.items():
             for kind in ("up", "down"):

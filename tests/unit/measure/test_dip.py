@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.measure.dip import dips, median_step, rate_traces, unjudged_time, worst_dip, worst_step
+from lab.measure.dip import dips, dry_time, median_step, rate_traces, worst_dip, worst_step
 from lab.measure.throughput import GRID_S, Throughput
 
 from . import built
@@ -31,9 +31,9 @@ def flow(*steps, end=60, partitions=4):
     return rows
 
 
-def group(folder, done, moves=UP, reports=JOINED, dry=(), lag=5000, **more):
-    """The record of a group whose four partitions have work throughout, but the last one in the time ``dry``."""
-    times = [half / 2 for half in range(121)]
+def group(folder, done, moves=UP, reports=JOINED, dry=(), lag=5000, since=0, **more):
+    """The record of a group whose four partitions, sampled ``since`` then, have work, but the last one in the time ``dry``."""
+    times = [half / 2 for half in range(2 * since, 121)]
     samples = [
         sample(T + t, "kafka_consumergroup_lag", 0 if n == 3 and dry and dry[0] <= t <= dry[1] else lag, partition=str(n))
         for t in times
@@ -55,7 +55,7 @@ def test_a_step_that_costs_nothing_has_no_dip(tmp_path):
     assert (found.kind, found.t, found.until) == ("up", T + 20, T + 35)  # 5 s after the last handover
     assert (found.before, found.after, found.moved, found.settle_s) == (2, 4, 0, pytest.approx(10))
     assert (found.depth, found.recovery_s, found.forgone, found.noise) == pytest.approx((0, 0, 0, 0), abs=1e-6)
-    assert (found.judged_s, found.unjudged_s) == pytest.approx((15, 0), abs=0.06)
+    assert (found.judged_s, found.dry_s) == pytest.approx((15, 0), abs=0.06)
 
 
 @pytest.mark.parametrize(("start", "cause"), [(24, 23.5), (26, 23.5)], ids=["in a rebalance", "between two"])
@@ -72,7 +72,7 @@ def test_a_partition_without_work_is_no_dip(tmp_path):
     done = flow((0, 200, 2), (26, 100, 2), (28, 400, 4))
     found = only(tmp_path, done, dry=(26, 28))
     assert found.depth == pytest.approx(0)
-    assert found.unjudged_s == pytest.approx(3.4, abs=0.6)
+    assert found.dry_s == pytest.approx(3.4, abs=0.6)
     quick, slow = ({"workload": {"commit_interval_ms": ms}} for ms in (1000, 5000))
     assert only(tmp_path / "quick", done, lag=100, inputs=quick).depth == pytest.approx(0.5)  # 50/s of each in 1 s and a poll
     assert only(tmp_path / "slow", done, lag=100, inputs=slow).depth is None  # 250 in 5 s, and 125 at the least
@@ -181,6 +181,14 @@ HOLE = flow((0, 200, 2), (21, 0, 2), (21.5, 200, 2))
 CONTROL = DECREED | {"kind": "control", "after": 2}
 
 
+def test_seconds_before_the_first_sample_are_neither_judged_nor_dry(tmp_path):
+    """Those that begin within a second of the step, before it and after it, begin before the first sample."""
+    (early,) = decreed(tmp_path / "early")
+    (late,) = decreed(tmp_path / "late", since=21)
+    assert (early.dry_s, late.dry_s) == (0, 0)
+    assert early.judged_s - late.judged_s == pytest.approx(2, abs=0.06)
+
+
 def decreed(folder, done=HOLE, *steps, **more):
     """The dips of decreed steps, whose record needs no watch of the replicas."""
     return dips(group(folder, done, moves=(), steps=steps or (DECREED,), **more))
@@ -199,7 +207,7 @@ def test_steps_of_a_kind_have_a_median_and_a_worst(tmp_path):
     assert (middle.steps.value, worst.steps.value, worst.unjudged.value) == (2, 2, 1)
     assert (middle.depth.value, worst.depth.value) == pytest.approx((0.25, 0.5))
     assert worst_step(several).depth.value == pytest.approx(0.5)
-    assert unjudged_time(several).value == pytest.approx(5.05, abs=0.06)
+    assert dry_time(several).value == pytest.approx(5.05, abs=0.06)
     assert "no down step is judged: there is none" in median_step(several, "down").depth.why
     assert "too little of 1" in worst_step(several[2:], "up").depth.why
 
