@@ -27,7 +27,7 @@ bursty = partial(trial, profile="bursty")
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"profile": "nope"}, "profile: 'nope' | one of backlog, "),
+        ({"profile": "nope"}, "profile: 'nope' | one of acceptance, backlog, "),
         ({"policy": "nope"}, "policy: 'nope' | one of arrivals-170, backlog, bystanders, "),
         ({"until": "done"}, "trial: until: 'done' | drained or replayed"),
         ({"during": {"spike": Grow(12)}}, "trial: during.spike: Grow(partitions=12) | more than 24"),
