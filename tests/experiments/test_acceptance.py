@@ -37,10 +37,10 @@ SPEED = 230_000  # the lab's own: the dip was 0.05 at 253,000 and more, and 0.53
 
 def judge_section_5(record, evidence):
     """Every line of text 1, section 5, in the runs of one policy."""
-    reacted, drained, cost, dip = reaction(record), drain(record), scaling_cost(record), worst_dip(record)
+    reacted, drained, scaling, dip = reaction(record), drain(record), scaling_cost(record), worst_dip(record)
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
     evidence.report("reaction, s", {part: reacted.part(part) for part in PARTS})
-    evidence.report("scaling", {name: getattr(cost, name) for name in ScalingCost.declared() if name != "each"})
+    evidence.report("scaling", {name: getattr(scaling, name) for name in ScalingCost.declared() if name != "each"})
     for kind in ("up", "down"):
         worst = worst_dip(record, kind)
         evidence.report(f"dips {kind}", {name: getattr(worst, name) for name in worst.declared()})
@@ -61,7 +61,7 @@ def judge_section_5(record, evidence):
         )
         claim(dip.depth < DIP, "no step of the autoscaler costs a fifth of the throughput")
         claim(dip.recovery_s < RECOVERY_S, "after each step the group soon has its throughput back")
-        claim(cost.share < 1, "scaling costs less than the backlog it clears", "text 1, section 1")
+        claim(scaling.share < 1, "scaling costs less than the backlog it clears", "text 1, section 1")
         claim_acceptance(claim, record)
 
 
