@@ -19,6 +19,7 @@ from lab.flags import NAME, Flags
 COMMANDS = {
     "demo": "one trial in a folder of your own, with the live board and the report: begin here",
     "accept": "one trial of your ScaledObject on your traffic: ship or don't ship, and what to change",
+    "audit": "what ScaledObjects will do that nobody meant: rules over files, each finding with its number and its cure",
     "simulate": "what a ScaledObject would do on a profile, without a cluster",
     "sync": "what one sync of the HPA decides on a lag, and why: metric, ratio, tolerance, cap, window, policy",
     "tune": "the cheapest ScaledObject that is not late: variants of a given one, simulated",

@@ -65,13 +65,13 @@ def name(path: Path) -> str:
     return "standard input" if path == STDIN else str(path)
 
 
-def text(path: Path) -> str:
-    """The text in the file at ``path``, or of standard input for "-". Raises :class:`InputError`."""
+def text(path: Path, most: int = yamltext.MOST_BYTES) -> str:
+    """The text in the file at ``path``, or of standard input for "-": ``most`` bytes of it. Raises :class:`InputError`."""
     try:
         if path == STDIN:
-            return yamltext.decoded(sys.stdin.buffer.read(yamltext.MOST_BYTES + 1), name(path))
+            return yamltext.decoded(sys.stdin.buffer.read(most + 1), name(path), most)
         with path.open("rb") as file:
-            return yamltext.decoded(file.read(yamltext.MOST_BYTES + 1), path)
+            return yamltext.decoded(file.read(most + 1), path, most)
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise

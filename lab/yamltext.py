@@ -46,6 +46,14 @@ class Source(str):
             return None
         return _line_below(nodes[self.number], self.path, field, first=self.number > 0)
 
+    def node(self) -> yaml.Node | None:
+        """The node of this object; None for JSON that is no YAML."""
+        nodes = _nodes(self.text)
+        node = nodes[self.number] if self.number < len(nodes) else None
+        for part in self.path:
+            node = _child(node, part)
+        return node
+
 
 @functools.lru_cache(maxsize=1)  # a file has one text, and may have many errors
 def _nodes(text: str) -> list[yaml.Node]:
@@ -64,10 +72,10 @@ class Document:
     where: Source
 
 
-def decoded(raw: bytes, where: object) -> str:
-    """The text in ``raw``: UTF-8, or what its byte order mark says. Raises :class:`InputError`."""
-    if len(raw) > MOST_BYTES:
-        raise Unusable(where, f"more than {MOST_BYTES:,} bytes")
+def decoded(raw: bytes, where: object, most: int = MOST_BYTES) -> str:
+    """The text in ``raw``, ``most`` bytes of it: UTF-8, or what its byte order mark says. Raises :class:`InputError`."""
+    if len(raw) > most:
+        raise Unusable(where, f"more than {most:,} bytes")
     mark, name = next(((mark, name) for mark, name in _MARKS if raw.startswith(mark)), (b"", "utf-8"))
     try:
         return raw.removeprefix(mark).decode(name)
@@ -163,10 +171,10 @@ def _line_below(node: yaml.Node, path: Sequence[Hashable], field: str, first: bo
     Where no part is there it is the ``first`` line of the object, or None.
     """
     for part in path:
-        inner = _fields(node)
-        if part not in inner:
+        inner = _child(node, part)
+        if inner is None:
             return None
-        node = inner[part]
+        node = inner
     line = line_of(node) if path or first else None
     while field:
         if isinstance(node, yaml.SequenceNode) and (found := re.match(r"\[(\d{1,9})\]\.?", field)):
@@ -195,6 +203,13 @@ def _fields(node: yaml.Node) -> dict[Hashable, yaml.Node]:
         return dict(enumerate(node.value))
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     return {key.value: value for key, value in pairs if isinstance(key.value, str)}
+
+
+def _child(node: yaml.Node | None, part: Hashable) -> yaml.Node | None:
+    """The value at ``part``, a field or a place, of ``node``."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+        return node.value[part] if part < len(node.value) else None
+    return _fields(node).get(part) if node is not None else None
 
 
 def _begins(field: str, key: str) -> bool:

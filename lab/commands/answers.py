@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from lab import typed
+from lab.audit.findings import Audit
 from lab.commands.text import SCHEMA
 from lab.foresee.choice import Reason
 from lab.foresee.curve import Change
@@ -147,8 +148,8 @@ class Judged(Strict):
 
 
 KINDS: dict[str, Any] = {
-    "estimate": Estimate, "judge": Judged, "plane": Plane, "simulate": Simulated, "sync": Sync, "threshold": Threshold,
-    "tune": Tuned,
+    "audit": Audit, "estimate": Estimate, "judge": Judged, "plane": Plane, "simulate": Simulated, "sync": Sync,
+    "threshold": Threshold, "tune": Tuned,
 }  # fmt: skip
 
 

@@ -26,9 +26,9 @@ def number(value: float | None) -> str:
     return "no data" if value is None else number_format.number(value)
 
 
-def as_json(content: Mapping[str, object]) -> str:
-    """Return ``content`` as readable JSON, after the version of its schema. Infinity and NaN become null."""
-    return json.dumps(_plain({"schema": SCHEMA, **content}), indent=1)
+def as_json(content: Mapping[str, object], *, schema: bool = True) -> str:
+    """Return ``content`` as readable JSON, after the version of its ``schema`` if it has one. Infinity and NaN become null."""
+    return json.dumps(_plain(({"schema": SCHEMA} if schema else {}) | dict(content)), indent=1)
 
 
 def _plain(value: object) -> object:

@@ -62,7 +62,7 @@ def _objects(documents: list[Document], where: object) -> list[Document]:
     """The mappings among ``documents``, and those in Lists, each with its own source. Raises where there is none."""
     if not documents:
         raise Unusable(where, f"nothing is in it; allowed: a {KIND}")
-    found = list(_mappings(documents))
+    found = list(mappings(documents))
     if not found:
         raise Unusable(where, f"no {KIND} is in it, but {_shape(documents[0].content)}")
     return found
@@ -75,7 +75,8 @@ def _shape(content: object) -> str:
     return _WORDS.get(type(content), "an empty List")
 
 
-def _mappings(documents: list[Document]) -> Iterator[Document]:
+def mappings(documents: list[Document]) -> Iterator[Document]:
+    """The mappings among ``documents``, and those in Lists."""
     for one in documents:
         content = one.content
         if (
@@ -83,7 +84,7 @@ def _mappings(documents: list[Document]) -> Iterator[Document]:
             and str(content.get("kind", "")).endswith("List")
             and isinstance(content.get("items"), list)
         ):
-            yield from _mappings([Document(item, one.where.under("items", n)) for n, item in enumerate(content["items"])])
+            yield from mappings([Document(item, one.where.under("items", n)) for n, item in enumerate(content["items"])])
         elif isinstance(content, dict):
             yield one
 

@@ -40,14 +40,20 @@ def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> st
     except yaml.YAMLError:  # as JSON that is indented by tabs
         nodes = []
     for node in nodes:
-        edits = set(_edits(text, node, before, after, False, ""))
-        edits |= {comment for one in edits for comment in _comments(text, one)}
-        made = text
-        for one in sorted(edits, key=lambda one: (one.start, one.end), reverse=True):
-            made = made[: one.start] + one.text + made[one.end :]
+        made = rewritten(text, node, before, after)
         if _spec_of(made, after) == after["spec"]:
             return made
     return yaml.safe_dump(dict(after), sort_keys=False)
+
+
+def rewritten(text: str, node: Node, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """``text``, whose ``node``, which is ``before``, becomes ``after``. What lies behind an alias stays."""
+    edits = set(_edits(text, node, before, after, False, ""))
+    edits |= {comment for one in edits if one.text for comment in _comments(text, one)}
+    made = text
+    for one in sorted(edits, key=lambda one: (one.start, one.end), reverse=True):
+        made = made[: one.start] + one.text + made[one.end :]
+    return made
 
 
 def difference(name: str, before: str, after: str) -> str:
@@ -94,11 +100,13 @@ def _edits(text: str, node: Node, before: Any, after: Any, flow: bool, indent: s
     if before == after:
         return
     flow = flow or bool(isinstance(node, MappingNode | SequenceNode) and node.flow_style)
-    if isinstance(node, MappingNode) and isinstance(before, dict) and isinstance(after, dict) and before.keys() <= after.keys():
+    gone = _deletions(text, node, before, after, flow)
+    if isinstance(node, MappingNode) and isinstance(before, dict) and isinstance(after, dict) and gone is not None:
+        yield from gone
         there = {key.value: (key, value) for key, value in node.value}
         own = " " * node.start_mark.column
         for name in before:
-            if name in there:
+            if name in there and name in after:
                 yield from _edits(text, there[name][1], before[name], after[name], flow, own)
         if more := {name: value for name, value in after.items() if name not in before}:
             yield _insertion(text, node, more, flow, own)
@@ -107,6 +115,21 @@ def _edits(text: str, node: Node, before: Any, after: Any, flow: bool, indent: s
             yield from _edits(text, child, old, new, flow, indent)
     else:
         yield _replacement(text, node, after, flow, indent)
+
+
+def _deletions(text: str, node: Node, before: Any, after: Any, flow: bool) -> list[_Edit] | None:
+    """Takes away the lines of fields that ``before`` has and ``after`` lacks; None where they share lines."""
+    if not isinstance(node, MappingNode) or not isinstance(before, dict) or not isinstance(after, dict):
+        return None
+    found = []
+    for key, value in node.value:
+        if key.value not in before or key.value in after:
+            continue
+        begin, end = text.rfind("\n", 0, key.start_mark.index), text.find("\n", _end(text, value))
+        if flow or begin < 0 or text[begin : key.start_mark.index].strip() or before.keys().isdisjoint(after):
+            return None
+        found.append(_Edit(begin, len(text) if end < 0 else end, ""))
+    return found if len(found) == len(before.keys() - after.keys()) else None
 
 
 def _insertion(text: str, node: MappingNode, more: Mapping[str, Any], flow: bool, indent: str) -> _Edit:

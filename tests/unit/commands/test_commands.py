@@ -237,6 +237,7 @@ def test_the_published_schema_is_of_what_is_printed(lab):
     published = json.loads((paths.PROJECT / "lab" / "commands" / "answers.schema.json").read_text())
     assert published == json.loads(json.dumps(answers.json_schema()))
     asked = {
+        "audit": [ORDERS, "--partitions=12"],
         "simulate": THEIRS,
         "sync": [OBJECT, "--lag=33", "--replicas=4", "--partitions=12"],
         "tune": [*THEIRS, "--candidates=5", "--processes=1"],

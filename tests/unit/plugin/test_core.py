@@ -1,4 +1,4 @@
-"""The core: simulate, sync, tune, plane and threshold with nothing installed but what the wheel itself requires."""
+"""The core: simulate, sync, tune, plane, threshold and audit with nothing installed but what the wheel itself requires."""
 
 import ast
 import functools
@@ -110,6 +110,7 @@ def without(kept, *arguments, code=WITHOUT, folder=paths.PROJECT, **environment)
         ("", ["plane", *QUESTION, "--windows=60", "--tolerances=0.1", "--lag-thresholds=4500"]),
         ("", ["sync", QUESTION[0], "--lag=33", "--replicas=4", "--partitions=12"]),
         ("", ["threshold", "--rate=100", "--slo=2"]),
+        ("", ["audit", QUESTION[0].partition("=")[2], "--partitions=12", "--sarif"]),
         ("records", ["judge", str(project.COMMITTED)]),
     ],
     ids=lambda given: given[0] if isinstance(given, list) else given or "core",

@@ -1,0 +1,98 @@
+"""The cure of a finding as a unified diff of its file, which ``git apply`` takes. Pure.
+
+The lines of the one object are changed, and not the whole text: a fleet's file has thousands of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from lab.audit.objects import Item, Path
+from lab.audit.rules import REMOVED
+from lab.inputs import yaml_edit
+from lab.yamlnodes import Loader
+
+_HUNK = re.compile(r"^@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of an object in its file, from ``first`` (0 is the first line). Its first line stands behind ``prefix``, such
+    as the dash of a list, and its last one before ``tail``, such as a bracket's comma."""
+
+    first: int
+    prefix: str
+    text: str
+    tail: str
+
+    def whole(self, text: str) -> list[str]:
+        """The lines in the file, with ``text`` in place of the object's own."""
+        return f"{self.prefix}{text[len(self.prefix) :]}{self.tail}".splitlines()
+
+
+def difference(item: Item, changes: Mapping[Path, Any]) -> str:
+    """The diff that makes ``changes`` of ``item``; "" where there are none, or where they can't be made line by line."""
+    found = lines(item) if changes else None
+    if found is None or not isinstance(item.content, dict):
+        return ""
+    after = changed(item.content, changes)
+    try:
+        node = yaml.compose(found.text, Loader)
+        made = yaml_edit.rewritten(found.text, node, item.content, after) if node else ""
+        if yaml.load(made, Loader) != after:  # as where an alias stands for the block
+            return ""
+    except yaml.YAMLError:
+        return ""
+    name = str(item.where)
+    diff = difflib.unified_diff(found.whole(found.text), found.whole(made), f"a/{name}", f"b/{name}", lineterm="")
+    return "\n".join(_HUNK.sub(functools.partial(_moved, found.first), line, count=1) for line in diff)
+
+
+def changed(content: Mapping[str, Any], changes: Mapping[Path, Any]) -> dict[str, Any]:
+    """``content`` with ``changes``: mappings on the way are made, and those that become empty stay."""
+    made: Any = copy.deepcopy(dict(content))
+    for path, value in changes.items():
+        place = made
+        for part in path[:-1]:
+            if isinstance(place, dict) and not isinstance(place.get(part), dict | list):
+                place[part] = {}
+            place = place[part]
+        if value is not REMOVED:
+            place[path[-1]] = value
+        elif isinstance(place, dict):
+            place.pop(path[-1], None)
+    found: dict[str, Any] = made
+    return found
+
+
+def lines(item: Item) -> Lines | None:
+    """The lines of ``item`` in its file; None where they are not known."""
+    node, every = item.where.node(), _lines(item.where.text)
+    if node is None or node.end_mark.line >= len(every):  # as where a text has breaks of its own
+        return None
+    start, end = node.start_mark, node.end_mark
+    first = every[start.line]
+    if getattr(node, "flow_style", False):
+        last, tail = end.line + 1, every[end.line][end.column :]
+    else:
+        last, tail = end.line + (end.column > 0 and end.line == len(every) - 1), ""
+    own = [" " * start.column + first[start.column :], *every[start.line + 1 : last]]
+    own[-1] = own[-1][: len(own[-1]) - len(tail)]
+    return Lines(start.line, first[: start.column], "\n".join(own), tail)
+
+
+@functools.lru_cache(maxsize=1)
+def _lines(text: str) -> list[str]:
+    return text.split("\n")
+
+
+def _moved(by: int, hunk: re.Match[str]) -> str:
+    return f"@@ -{int(hunk[1]) + by}{hunk[2] or ''} +{int(hunk[3]) + by}{hunk[4] or ''} @@"

@@ -1,0 +1,298 @@
+"""Each rule of the audit: it fires on its condition with its number, is silent just beside it, and its diff cures."""
+
+import subprocess
+
+import pytest
+import yaml
+
+from lab.audit import cure, findings
+from lab.audit.findings import RULES
+from lab.audit.rules import ERROR, INFORMATION, REMOVED, SEVERITIES, WARNING
+from lab.audit.scaled import Facts
+
+BASE = """
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata:
+  name: orders
+spec:
+  scaleTargetRef: {name: orders}
+  minReplicaCount: 1
+  maxReplicaCount: 24
+  triggers:
+  - type: kafka
+    metadata: {bootstrapServers: "kafka:9092", consumerGroup: orders, topic: orders, lagThreshold: "10"}
+"""
+ADVANCED = ("spec", "advanced")
+BEHAVIOR = (*ADVANCED, "horizontalPodAutoscalerConfig", "behavior")
+SHORT = {
+    "name": ("metadata", "name"),
+    "paused": ("metadata", "annotations", "autoscaling.keda.sh/paused"),
+    "paused-replicas": ("metadata", "annotations", "autoscaling.keda.sh/paused-replicas"),
+    "least": ("spec", "minReplicaCount"),
+    "most": ("spec", "maxReplicaCount"),
+    "idle": ("spec", "idleReplicaCount"),
+    "poll": ("spec", "pollingInterval"),
+    "cool": ("spec", "cooldownPeriod"),
+    "fallback": ("spec", "fallback"),
+    "modifiers": (*ADVANCED, "scalingModifiers"),
+    "up": (*BEHAVIOR, "scaleUp"),
+    "down": (*BEHAVIOR, "scaleDown"),
+}
+CONTENT = yaml.safe_load(BASE)
+KAFKA = CONTENT["spec"]["triggers"][0]
+EVEN, INVALID = "ensureEvenDistributionOfPartitions", "scaleToZeroOnInvalidOffset"
+FALLBACK = {"failureThreshold": 3, "replicas": 3}
+PROMETHEUS = {"type": "prometheus", "metadata": {"serverAddress": "http://p", "query": "q", "threshold": "1"}}
+CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "60"}}
+REQUEST = {"resources": {"requests": {"cpu": "1"}}}
+LOGGED = {"containers": [{"name": "app", **REQUEST}, {"name": "log"}]}
+
+
+def path(field):
+    """The path of a short ``field``: "k." is of the first trigger's metadata, "t." of the trigger."""
+    head, _, rest = field.partition(".")
+    triggers = ("spec", "triggers", 0)
+    return SHORT.get(field, (*triggers, "metadata", rest) if head == "k" else (*triggers, rest))
+
+
+def policies(*each, **others):
+    """Rules of one direction, of policies such as "Pods/1/60"."""
+    parts = (one.split("/") for one in each)
+    return {"policies": [{"type": t, "value": int(v), "periodSeconds": int(p)} for t, v, p in parts], **others}
+
+
+def cron(start, end, replicas=8, zone="Europe/Berlin"):
+    """A cron trigger."""
+    return {"type": "cron", "metadata": {"timezone": zone, "start": start, "end": end, "desiredReplicas": str(replicas)}}
+
+
+def workload(spec=None, pod=None, kind="Deployment", **metadata):
+    """A Deployment of the target's name."""
+    template = {"metadata": {"labels": {"app": "orders"}}, "spec": {"containers": [{"name": "app", **REQUEST}], **(pod or {})}}
+    spec = {"selector": {"matchLabels": {"app": "orders"}}, "template": template, **(spec or {})}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "orders", **metadata}, "spec": spec}
+
+
+def other(kind, name="other", **spec):
+    """Another object."""
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def budget(**spec):
+    """A PodDisruptionBudget of the target's pods."""
+    return other("PodDisruptionBudget", selector={"matchLabels": {"app": "orders"}}, **spec)
+
+
+def scaled(changes):
+    """The base object with ``changes`` by short field; "also" are triggers beside its own, "only" all there are."""
+    rest = {path(key): REMOVED if value is None else value for key, value in changes.items() if key not in ("also", "only")}
+    made = cure.changed(CONTENT, rest)
+    made["spec"]["triggers"] = changes.get("only", [*made["spec"]["triggers"], *changes.get("also", [])])
+    return made
+
+
+def audit(text, facts):
+    """The audit of a file with ``text``, 24 partitions unless ``facts`` say otherwise."""
+    return findings.audit({"a.yaml": text}, Facts(**({"partitions": {"": 24}} | facts)))
+
+
+def text_of(changes, beside):
+    """The file of the base object with ``changes`` and what stands ``beside`` it."""
+    return yaml.safe_dump_all([scaled(changes), *beside], sort_keys=False)
+
+
+TARGET = {"scaleTargetRef": {"name": "orders"}}
+TWIN = {**scaled({}), "metadata": {"name": "twin"}}
+MANY = [
+    CONTENT | {"metadata": {"name": f"orders-{n}"}, "spec": CONTENT["spec"] | {"scaleTargetRef": {"name": f"{n}"}}}
+    for n in range(599)
+]
+COMPOSED = {"t.name": "lag", "modifiers": {"formula": "lag", "target": "100"}}
+OF_ENV = {"k.topic": None, "k.topicFromEnv": "TOPIC"}
+SIDECAR = {"containers": [{"name": "app"}, {"name": "sidecar", "env": [{"name": "TOPIC", "value": "orders"}]}]}
+FIRES = [
+    ("idle-replicas", {"most": None, "k.allowIdleConsumers": "true"}, 76, WARNING, [], {}),
+    ("idle-replicas", {"least": 30, "most": 40}, 6, WARNING, [], {}),
+    ("idle-replicas", {"most": None}, 50, WARNING, [], {"partitions": {"orders": 150}}),
+    ("idle-replicas", {"most": 50, "also": [PROMETHEUS]}, 26, WARNING, [], {}),
+    ("one-past-partitions", {"most": 30}, 25, INFORMATION, [], {}),
+    ("one-past-partitions", {"most": 30, "k.partitionLimitation": "0,2-4,90"}, 5, INFORMATION, [], {}),
+    ("unreachable-last", {}, 2, WARNING, [], {}),
+    ("unreachable-last", {"most": 11}, 1, WARNING, [], {"partitions": {"": 11}}),
+    ("unreachable-last", {"k.limitToPartitionsWithLag": "true"}, 2, WARNING, [], {}),
+    ("uneven-share", {"most": 20}, 12, INFORMATION, [], {}),
+    ("uneven-share", {"most": 10, f"k.{EVEN}": "true"}, 8, INFORMATION, [], {}),
+    ("uneven-share", {"most": 13, f"k.{EVEN}": "true"}, 12, INFORMATION, [], {"partitions": {"": 13}}),
+    ("bounds", {"least": 30}, 30, ERROR, [], {}),
+    ("bounds", {"least": 3, "idle": 1}, 1, ERROR, [], {}),
+    ("bounds", {"least": None, "idle": 0}, 0, ERROR, [], {}),
+    ("bounds", {"name": "o" * 60}, 69, ERROR, [], {}),
+    ("bounds", {"down": policies("Pods/1/3600")}, 3600, ERROR, [], {}),
+    ("bounds", {"up": {"stabilizationWindowSeconds": 4000}}, 4000, ERROR, [], {}),
+    ("paused", {"paused": "false", "paused-replicas": "5"}, 5, WARNING, [], {}),
+    ("paused", {"paused": "yes"}, None, WARNING, [], {}),
+    ("paused", {"down": {"selectPolicy": "Disabled"}}, 23, WARNING, [], {}),
+    ("no-topic", {"k.topic": None}, None, WARNING, [], {}),
+    ("no-topic", OF_ENV, None, ERROR, [workload(pod=SIDECAR)], {}),
+    ("ignored-metadata", {"k.lagThreshold": None, "k.lagThresholdFromEnv": "LAG"}, 10, ERROR, [], {}),
+    ("ignored-metadata", {"k.startThreshold": "1"}, 0, ERROR, [], {}),
+    ("trigger-refused", {"k.sasl": "plaintext"}, None, ERROR, [], {}),
+    ("trigger-refused", {"k.allowIdleConsumers": True}, None, ERROR, [], {}),
+    ("trigger-refused", {"k.allowIdleConsumers": "true", "k.limitToPartitionsWithLag": "true"}, None, ERROR, [], {}),
+    ("trigger-refused", {"k.topic": None, f"k.{EVEN}": "true"}, None, ERROR, [], {}),
+    ("trigger-refused", {"k.lagThreshold": "0"}, None, ERROR, [], {}),
+    ("trigger-refused", {"also": [CPU | {"useCachedMetrics": True}]}, None, ERROR, [], {}),
+    ("trigger-refused", {"also": [cron("0 8 * * 7", "0 18 * * 7")]}, None, ERROR, [], {}),
+    ("persistent-vs-commit", {"k.excludePersistentLag": "true"}, 15, WARNING, [], {}),
+    ("persistent-vs-commit", {"k.excludePersistentLag": "true"}, 0.25, WARNING, [], {"commit_s": 20.0}),
+    ("persistent-vs-commit", {"k.excludePersistentLag": "true", "least": 0}, 0.5, WARNING, [], {"commit_s": 20.0}),
+    ("threshold-below-commit", {}, 2, INFORMATION, [], {"commit_s": 5.0, "pod_rate": 3.0}),
+    ("metric-type-value", {"t.metricType": "Value"}, 2, ERROR, [], {}),
+    ("timers", {"t.useCachedMetrics": True, "poll": 120}, 8, WARNING, [], {}),
+    ("timers", {"poll": 5}, 0, INFORMATION, [], {}),
+    ("timers", {"cool": 600}, 0, INFORMATION, [], {}),
+    ("max-not-sum", {"also": [KAFKA]}, 24, INFORMATION, [], {}),
+    ("modifiers-cap", COMPOSED, 3, ERROR, [], {}),
+    ("modifiers-cap", {"modifiers": {"formula": "lag", "target": "10"}}, None, ERROR, [], {}),
+    ("fallback-never", {**COMPOSED, "modifiers": {"formula": "lag", "target": "2.5"}, "fallback": FALLBACK}, 0, ERROR, [], {}),
+    ("fallback-never", {"only": [CPU], "fallback": FALLBACK}, 0, ERROR, [], {}),
+    ("fallback-never", {"fallback": FALLBACK}, 60, INFORMATION, [], {}),
+    ("fallback-shrinks", {"fallback": FALLBACK}, 21, WARNING, [], {}),
+    ("fallback-shrinks", {"fallback": FALLBACK | {"replicas": 0}}, 23, ERROR, [], {}),
+    ("cron-open", {"also": [cron("30 6 * * 1-5", "10 22 * * *")]}, 126.33, WARNING, [], {}),
+    ("cron-open", {"also": [cron("0 8 * * *", "0 6 * * *")]}, 154, WARNING, [], {}),
+    ("cron-open", {"also": [cron("* 8 * * *", "* 18 * * *")]}, 70, WARNING, [], {}),
+    ("cron-zone-dst", {"also": [cron("0 8 * * *", "0 18 * * *", zone="IST")]}, None, ERROR, [], {}),
+    ("cron-zone-dst", {"also": [cron("0 8 * * *", "0 18 * * *", zone="EST")]}, 238, WARNING, [], {}),
+    ("cron-zone-dst", {"also": [cron("30 2 * * *", "0 6 * * *")]}, None, WARNING, [], {}),
+    ("cron-no-effect", {"also": [cron("0 8 * * *", "0 18 * * *", 24)]}, 2, WARNING, [], {}),
+    ("cron-no-effect", {"also": [cron("0 8 * * *", "0 18 * * *", 1)]}, 1, WARNING, [], {}),
+    ("activation-holds", {"least": 0, "k.activationLagThreshold": "50"}, 50, ERROR, [], {}),
+    ("activation-holds", {"idle": 0, "k.activationLagThreshold": "5"}, 5, WARNING, [], {}),
+    ("activation-holds", {"k.activationLagThreshold": "5"}, 5, INFORMATION, [], {}),
+    ("uncommitted-group", {"least": 0}, 3, WARNING, [], {}),
+    ("uncommitted-group", {"least": 0, f"k.{INVALID}": "true"}, 0, ERROR, [], {}),
+    ("jump-to-zero", {"least": 0, "down": policies("Pods/1/60")}, 23, WARNING, [], {}),
+    ("jump-to-zero", {"least": 0, "cool": 200, "down": {"stabilizationWindowSeconds": 600}}, 24, WARNING, [], {}),
+    ("one-poll-to-zero", {"least": 0, "cool": 30}, 1, WARNING, [], {}),
+    ("one-poll-to-zero", {"least": 0}, 3, WARNING, [workload({"replicas": 3})], {}),
+    ("zero-on-slow-source", {"least": 0, "also": [PROMETHEUS]}, 300, ERROR, [], {}),
+    ("slow-ramp", {"up": policies("Pods/1/60")}, 22, WARNING, [], {}),
+    ("slow-ramp", {"up": policies("Pods/1/5")}, 5.5, WARNING, [], {}),
+    ("slow-ramp", {"down": policies("Percent/10/60")}, 14, WARNING, [], {}),
+    ("policy-arithmetic", {"down": policies("Percent/100/15", "Pods/1/60")}, 1, INFORMATION, [], {}),
+    ("policy-arithmetic", {"up": policies("Percent/10/60")}, 50, INFORMATION, [], {}),
+    ("down-in-one-step", {}, 23, INFORMATION, [], {}),
+    ("down-in-one-step", {"down": {"stabilizationWindowSeconds": 0}}, 23, WARNING, [], {}),
+    ("tolerance-dropped", {"up": {"tolerance": 0}}, 0.1, ERROR, [], {"kubernetes": (1, 34)}),
+    ("tolerance-dropped", {"up": {"tolerance": 0}}, 0.1, ERROR, [], {"keda": (2, 17)}),
+    ("cpu-without-request", {"also": [CPU]}, 1, ERROR, [workload(pod=LOGGED)], {}),
+    ("cpu-without-request", {"least": 0, "only": [CPU]}, 0, ERROR, [], {}),
+    ("manifest-replicas", {}, 1, WARNING, [workload({"replicas": 1})], {}),
+    ("grace-too-short", {}, 30, WARNING, [workload()], {"job_s": 60.0}),
+    ("pdb-blocks", {}, 0, WARNING, [workload(), budget(minAvailable=1)], {}),
+    ("pdb-blocks", {}, 0, WARNING, [workload(), budget(maxUnavailable="0%")], {}),
+    ("two-owners", {}, 2, ERROR, [TWIN], {}),
+    ("two-owners", {}, 2, ERROR, [other("HorizontalPodAutoscaler", **TARGET)], {}),
+    ("two-owners", {}, 2, ERROR, [other("HorizontalPodAutoscaler", "keda-hpa-orders")], {}),
+    ("fleet-rate", {}, 20, WARNING, MANY, {}),
+]  # fmt: skip
+OWNED = other("HorizontalPodAutoscaler", **TARGET)
+OWNED["metadata"]["ownerReferences"] = [{"kind": "ScaledObject", "name": "orders"}]
+SILENT = [
+    ("idle-replicas", {}, [], {}),
+    ("idle-replicas", {"k.allowIdleConsumers": "true"}, [], {}),
+    ("idle-replicas", {"most": 100, "k.allowIdleConsumers": "true"}, [], {"partitions": {}}),
+    ("one-past-partitions", {}, [], {}),
+    ("one-past-partitions", {"most": 30, "k.lagThreshold": "1"}, [], {}),  # no lag lies between
+    ("one-past-partitions", {"most": 30, "k.allowIdleConsumers": "true"}, [], {}),
+    ("unreachable-last", {"most": 10}, [], {"partitions": {"": 10}}),
+    ("unreachable-last", {"up": {"tolerance": 0}}, [], {}),
+    ("unreachable-last", {"k.allowIdleConsumers": "true"}, [], {}),
+    ("unreachable-last", {"most": 21}, [], {}),
+    ("uneven-share", {"most": 12}, [], {}),
+    ("uneven-share", {f"k.{EVEN}": "true"}, [], {}),
+    ("bounds", {"least": 3, "idle": 0}, [], {}),
+    ("bounds", {"least": 0, "idle": 0}, [], {}),  # KEDA counts the HPA's minimum, 1
+    ("bounds", {"least": 24}, [], {}),
+    ("bounds", {"down": {"policies": []}}, [], {}),  # KEDA leaves an empty list out
+    ("paused", {"paused": "false"}, [], {}),
+    ("no-topic", {}, [], {}),
+    ("no-topic", OF_ENV, [], {}),  # the container is not known
+    ("no-topic", OF_ENV, [workload(pod={"containers": SIDECAR["containers"][1:]})], {}),
+    ("ignored-metadata", {"k.lagThreshold": "500"}, [], {}),
+    ("ignored-metadata", {"k.topic": None, "k.topicFromEnv": "TOPIC"}, [], {}),
+    ("trigger-refused", {"k.sasl": "plaintext", "t.authenticationRef": {"name": "login"}}, [], {}),
+    ("trigger-refused", {"also": [cron("0 8 * * 6", "0 18 * * 6")]}, [], {}),
+    ("persistent-vs-commit", {"k.excludePersistentLag": "true"}, [], {"commit_s": 5.0}),
+    ("persistent-vs-commit", {"k.excludePersistentLag": "true", "t.useCachedMetrics": True}, [], {"commit_s": 20.0}),
+    ("threshold-below-commit", {}, [], {"commit_s": 5.0, "pod_rate": 1.0}),
+    ("threshold-below-commit", {}, [], {}),
+    ("metric-type-value", {"t.metricType": "AverageValue"}, [], {}),
+    ("timers", {"poll": 15, "least": 0}, [], {}),
+    ("timers", {"t.useCachedMetrics": True, "poll": 30}, [], {}),
+    ("timers", {"poll": 30}, [], {}),
+    ("max-not-sum", {"also": [PROMETHEUS]}, [], {}),
+    ("modifiers-cap", {**COMPOSED, "k.lagThreshold": "100"}, [], {}),
+    ("fallback-never", {"only": [PROMETHEUS], "fallback": FALLBACK}, [], {}),
+    ("fallback-shrinks", {"fallback": FALLBACK | {"behavior": "currentReplicasIfHigher"}}, [], {}),
+    ("cron-open", {"also": [cron("30 6 * * 1-5", "10 22 * * 1-5")]}, [], {}),
+    ("cron-zone-dst", {"also": [cron("0 4 * * *", "0 6 * * *")]}, [], {}),
+    ("cron-no-effect", {"also": [cron("0 8 * * *", "0 18 * * *", 8)]}, [], {}),
+    ("activation-holds", {"least": 0, "k.activationLagThreshold": "0"}, [], {}),
+    ("uncommitted-group", {"least": 0, "k.offsetResetPolicy": "earliest"}, [], {}),
+    ("uncommitted-group", {"least": 0, "k.activationLagThreshold": "24"}, [], {}),
+    ("jump-to-zero", {"least": 0, "cool": 1740, "down": policies("Pods/1/60")}, [], {}),
+    ("jump-to-zero", {"down": policies("Pods/1/60")}, [], {}),
+    ("one-poll-to-zero", {"least": 0, "cool": 300}, [], {}),
+    ("one-poll-to-zero", {"cool": 30}, [], {}),
+    ("zero-on-slow-source", {"also": [PROMETHEUS]}, [], {}),
+    ("zero-on-slow-source", {"least": 0, "also": [PROMETHEUS]}, [], {"keda": (2, 19)}),
+    ("slow-ramp", {}, [], {}),
+    ("policy-arithmetic", {"down": policies("Percent/100/15", "Pods/1/60", selectPolicy="Min")}, [], {}),
+    ("down-in-one-step", {"down": policies("Percent/25/60")}, [], {}),
+    ("tolerance-dropped", {"up": {"tolerance": 0}}, [], {}),
+    ("cpu-without-request", {"also": [CPU]}, [workload()], {}),
+    ("cpu-without-request", {"also": [CPU | {"metadata": {"value": "60", "containerName": "app"}}]},
+     [workload(pod=LOGGED)], {}),
+    ("manifest-replicas", {}, [workload()], {}),
+    ("manifest-replicas", {}, [workload({"replicas": 1}, uid="1")], {}),  # out of a cluster, and no manifest
+    ("grace-too-short", {}, [workload(pod={"terminationGracePeriodSeconds": 90})], {"job_s": 60.0}),
+    ("pdb-blocks", {}, [workload(), budget(maxUnavailable=1)], {}),
+    ("two-owners", {"also": [KAFKA]}, [OWNED], {}),
+    ("fleet-rate", {}, MANY[:199], {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "changes", "number", "severity", "beside", "facts"), FIRES, ids=[case[0] for case in FIRES])
+def test_a_rule_fires_on_its_condition_and_its_diff_cures(tmp_path, rule, changes, number, severity, beside, facts):
+    """With the number of this object; with the diff applied it fires there no more."""
+    text = text_of(changes, beside)
+    hits = [one for one in audit(text, facts).findings if one.rule == rule]
+    found = [one for one in hits if one.severity == severity and one.number == pytest.approx(number, abs=0.01)]
+    assert found, [(one.severity, one.number, one.sentence) for one in hits]
+    for one in found:
+        assert one.line
+        assert text.splitlines()[one.line - 1]
+        if one.diff:
+            (tmp_path / "a.yaml").write_text(text)
+            subprocess.run(["git", "apply", "-"], input=one.diff + "\n", text=True, cwd=tmp_path, check=True, timeout=60)
+            left = audit((tmp_path / "a.yaml").read_text(), facts)
+            assert not left.unread
+            same = (one.rule, one.severity, one.field, one.object)
+            assert same not in {(each.rule, each.severity, each.field, each.object) for each in left.findings}
+
+
+@pytest.mark.parametrize(("rule", "changes", "beside", "facts"), SILENT, ids=[case[0] for case in SILENT])
+def test_a_rule_is_silent_just_beside_its_condition(rule, changes, beside, facts):
+    """One value further."""
+    assert [one.sentence for one in audit(text_of(changes, beside), facts).findings if one.rule == rule] == []
+
+
+def test_every_rule_is_tried():
+    """Each fires once at least, and once is silent; its severity is known, and no id is used twice."""
+    ids = [one.id for one in RULES]
+    assert len(ids) == len(set(ids)) == 35
+    assert {case[0] for case in FIRES} == {case[0] for case in SILENT} == set(ids)
+    assert {one.severity for one in RULES} == set(SEVERITIES)
