@@ -18,6 +18,7 @@ from lab.model.hpa_limits import Recommendation
 
 RAMP_S = 300.0  # that nobody complains of
 _DAY_S = 86_400.0
+_ENOUGH = 1000  # counts of pods at which policies are compared
 _SLOW_SOURCES = ("prometheus", "metrics-api", "external")
 _METRIC = Metric("External", "lag", "AverageValue", 1000)
 COOLDOWN: Path = ("spec", "cooldownPeriod")
@@ -251,7 +252,10 @@ def _moved(policy: Policy, pods: int, direction: str) -> int:
 
 def _outdoes(other: Policy, one: Policy, here: Scaled, direction: str) -> bool:
     """Whether ``other`` moves as much as ``one`` at every count of pods, and more at some, in no more time."""
-    pairs = [(_moved(other, pods, direction), _moved(one, pods, direction)) for pods in range(here.floor, here.most + 1)]
+    pairs = [
+        (_moved(other, pods, direction), _moved(one, pods, direction))
+        for pods in range(here.floor, min(here.most, here.floor + _ENOUGH) + 1)
+    ]
     return other.period_s <= one.period_s and all(a >= b for a, b in pairs) and any(a > b for a, b in pairs)
 
 

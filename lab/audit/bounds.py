@@ -47,7 +47,7 @@ def idle_replicas(here: Scaled) -> Iterator[Hit]:
     if here.owned is None:
         return
     pods = max(here.least, *(_asked(here, one) for one in here.triggers), 0)
-    lowered = {MOST: here.owned} | ({LEAST: here.owned} if here.least > here.owned else {})
+    lowered: dict[Path, Any] = {MOST: here.owned} | ({LEAST: here.owned} if here.least > here.owned else {})
     if pods > here.owned:
         words = f"{pods - here.owned:,} of {pods:,} pods own no partition: there are {here.owned:,}"
         yield Hit(LEAST if here.least == pods else MOST, words, pods - here.owned, lowered)
@@ -95,7 +95,7 @@ def unreachable_last(here: Scaled) -> Iterator[Hit]:
                 f"its metric ends at {count:,} x lagThreshold, and {count} / {kept} is within the tolerance, {here.tolerance:g}"
             )
             words = f"a group that stands at {kept:,} pods stays there with any lag, and pod {top:,} is never asked for: {why}"
-            cure = {trigger.path("metadata", "allowIdleConsumers"): "true", MOST: top}
+            cure: dict[Path, Any] = {trigger.path("metadata", "allowIdleConsumers"): "true", MOST: top}
             if trigger.limited or trigger.even:  # KEDA refuses the one pair, and ignores the other
                 cure = {(*BEHAVIOR, "scaleUp", "tolerance"): 0} if here.takes_tolerance else {}
             yield Hit(trigger.path("metadata", "allowIdleConsumers"), words, top - kept, cure)

@@ -21,21 +21,27 @@ from lab.inputs import yaml_edit
 from lab.yamlnodes import Loader
 
 _HUNK = re.compile(r"^@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
+_NO_BREAK = "\n\\ No newline at end of file\n"
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of an object in its file, from ``first`` (0 is the first line). Its first line stands behind ``prefix``, such
-    as the dash of a list, and its last one before ``tail``, such as a bracket's comma."""
+    """The lines of an object in its file, from ``first`` (0 is the first line).
+
+    Its first line stands behind ``prefix``, such as the dash of a list, and its last one before ``tail``, such as a bracket's
+    comma. ``end`` is the break of its last line, "" where the file ends without one.
+    """
 
     first: int
     prefix: str
     text: str
     tail: str
+    end: str
 
     def whole(self, text: str) -> list[str]:
         """The lines in the file, with ``text`` in place of the object's own."""
-        return f"{self.prefix}{text[len(self.prefix) :]}{self.tail}".splitlines()
+        *every, last = f"{self.prefix}{text[len(self.prefix) :]}{self.tail}".split("\n")
+        return [*(f"{line}\n" for line in every), f"{last}{self.end}"]
 
 
 def difference(item: Item, changes: Mapping[Path, Any]) -> str:
@@ -52,8 +58,9 @@ def difference(item: Item, changes: Mapping[Path, Any]) -> str:
     except yaml.YAMLError:
         return ""
     name = str(item.where)
-    diff = difflib.unified_diff(found.whole(found.text), found.whole(made), f"a/{name}", f"b/{name}", lineterm="")
-    return "\n".join(_HUNK.sub(functools.partial(_moved, found.first), line, count=1) for line in diff)
+    diff = difflib.unified_diff(found.whole(found.text), found.whole(made), f"a/{name}", f"b/{name}")
+    moved = (_HUNK.sub(functools.partial(_moved, found.first), line) for line in diff)
+    return "".join(line if line.endswith("\n") else f"{line}{_NO_BREAK}" for line in moved).removesuffix("\n")
 
 
 def changed(content: Mapping[str, Any], changes: Mapping[Path, Any]) -> dict[str, Any]:
@@ -86,7 +93,7 @@ def lines(item: Item) -> Lines | None:
         last, tail = end.line + (end.column > 0 and end.line == len(every) - 1), ""
     own = [" " * start.column + first[start.column :], *every[start.line + 1 : last]]
     own[-1] = own[-1][: len(own[-1]) - len(tail)]
-    return Lines(start.line, first[: start.column], "\n".join(own), tail)
+    return Lines(start.line, first[: start.column], "\n".join(own), tail, "\n" if last < len(every) else "")
 
 
 @functools.lru_cache(maxsize=1)

@@ -109,15 +109,15 @@ class Item:
         return mapping(at(self.spec, "template", "spec"))
 
     @cached_property
-    def labels(self) -> Mapping[str, Any]:
+    def labels(self) -> dict[str, str]:
         """The labels of its pods."""
-        return mapping(at(self.spec, "template", "metadata", "labels"))
+        return _strings(at(self.spec, "template", "metadata", "labels"))
 
     @cached_property
-    def selector(self) -> Mapping[str, Any] | None:
+    def selector(self) -> dict[str, str] | None:
         """The labels that its selector wants; None where it wants none, or more than labels."""
         given = mapping(self.spec.get("selector"))
-        return mapping(given.get("matchLabels")) or None if not given.get("matchExpressions") else None
+        return None if given.get("matchExpressions") else _strings(given.get("matchLabels")) or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +166,10 @@ class Fleet:
         """The HPAs that no ScaledObject owns, or is to take over."""
         taken = {(one.space, _name_of_hpa(one)) for one in self.of(SCALED) if at(one.metadata, "annotations", _TAKES) == "true"}
         return [item for item in self.of(HPA) if not _of_keda(item) and (item.space, item.name) not in taken]
+
+
+def _strings(value: object) -> dict[str, str]:
+    return {key: word for key, word in mapping(value).items() if isinstance(key, str) and isinstance(word, str)}
 
 
 def _of_keda(hpa: Item) -> bool:

@@ -162,7 +162,10 @@ def _kafka(trigger: Trigger) -> Iterator[Hit]:
         yield refuse(
             "partitionLimitation", f"{given['partitionLimitation']} is no list of partitions: KEDA refuses it", "1,2,10-12"
         )
-    if given.get("sasl") in _SASL[1:] and trigger.content.get("authenticationRef") is None:
+    if (
+        given.get("sasl") in (_SASL[1:] if trigger.type == kafka.KAFKA else _SASL[1:2])
+        and trigger.content.get("authenticationRef") is None
+    ):
         words = f"{given['sasl']} wants user and password, which come from an authenticationRef alone: KEDA refuses it"
         yield refuse("sasl", words, "an authenticationRef")
 
@@ -192,14 +195,17 @@ def persistent_vs_commit(here: Scaled) -> Iterator[Hit]:
         commit_s, question_s = here.facts.commit_s, here.question_s(trigger)
         if not trigger.flag("excludePersistentLag") or (commit_s is None and trigger.cached):
             continue
-        path, cure = trigger.path("metadata", "excludePersistentLag"), {trigger.path("useCachedMetrics"): True}
+        path = trigger.path("metadata", "excludePersistentLag")
+        cure: dict[Path, Any] = {trigger.path("useCachedMetrics"): True}
         if commit_s is None:
             words = f"KEDA compares every {question_s:g} s: of commits every C s a share of 1 - {question_s:g} / C counts as 0"
             yield Hit(path, words, question_s, cure)
         elif commit_s > question_s:
             share = 1 - question_s / commit_s
             words = f"commits come every {commit_s:g} s, questions every {question_s:g} s: {share:.0%} of them are told 0"
-            longer = {("spec", "pollingInterval"): math.ceil(commit_s) + 1} if here.polling_s <= commit_s else {}
+            longer: dict[Path, Any] = (
+                {("spec", "pollingInterval"): math.ceil(commit_s) + 1} if here.polling_s <= commit_s else {}
+            )
             yield Hit(path, words, share, cure | longer)
 
 

@@ -43,7 +43,7 @@ class Trigger:
     @cached_property
     def written(self) -> Mapping[str, Any]:
         """Its metadata as it is written."""
-        return mapping(self.content.get("metadata"))
+        return {str(key): value for key, value in mapping(self.content.get("metadata")).items()}
 
     @cached_property
     def metadata(self) -> Mapping[str, str]:

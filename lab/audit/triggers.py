@@ -23,7 +23,7 @@ from lab.inputs.triggers.cron import Cron
 _SUM = re.compile(r"\s*\w+(\s*\+\s*\w+)*\s*")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 BEGINS = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday: hours are counted from it, so that an answer does not depend on the day
-_DAYS, _YEARS = 28, (2026, 2027)
+_DAYS, _MOST_TIMES, _YEARS = 28, 5000, (2026, 2027)
 _LONG_H = 20.0  # a stretch of a day that nobody means by hours
 _FIXED = ("EST", "MST", "HST")  # zones that never change their clocks
 FALLBACK: Path = ("spec", "fallback")
@@ -111,7 +111,7 @@ def fallback_never(here: Scaled) -> Iterator[Hit]:
     """Else the seconds until it comes. Source: ``GetMetricsWithFallback``, ``HasValidFallback``, ``CheckFallbackValid``."""
     if here.fallback is None or not here.triggers:
         return
-    behavior, target = here.fallback.get("behavior", "static"), str(here.modifiers.get("target", ""))
+    behavior, target = (here.fallback.get("behavior") or "static"), str(here.modifiers.get("target", ""))
     asked = [one for one in here.triggers if one.type not in RESOURCES]
     if here.formula and not re.fullmatch(r"[+-]?\d+", target):
         cure: dict[Path, Any] = {(*MODIFIERS, "target"): str(math.ceil(here.target))} if here.target else {}
@@ -143,13 +143,13 @@ def fallback_never(here: Scaled) -> Iterator[Hit]:
 )
 def fallback_shrinks(here: Scaled) -> Iterator[Hit]:
     """An outage amid a peak takes pods away. Fallback counts as active, so that 0 replicas are 1."""
-    if here.fallback is None or here.fallback.get("behavior", "static") != "static":
+    if here.fallback is None or (here.fallback.get("behavior") or "static") != "static":
         return
     replicas = whole(here.fallback.get("replicas"), 0)
     lost = here.most - max(replicas, here.floor)
     if lost > 0:
         words = f"a failing trigger at {here.most:,} pods takes {lost:,} of them away, {here.down_window_s:,} s later"
-        cure = {(*FALLBACK, "behavior"): "currentReplicasIfHigher"} if here.facts.keda >= (2, 17) else {}
+        cure: dict[Path, Any] = {(*FALLBACK, "behavior"): "currentReplicasIfHigher"} if here.facts.keda >= (2, 17) else {}
         yield Hit((*FALLBACK, "replicas"), words, lost, cure, WARNING if replicas else ERROR)
 
 
@@ -263,16 +263,18 @@ def _parses(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _open(when: Cron) -> tuple[float, float]:
-    """Hours a week that ``when`` is active in four weeks, and its longest stretch, h."""
+    """Hours a week that ``when`` is active in four weeks, or in its first thousands of times; its longest stretch, h."""
     now, last, hours, stretch, longest = BEGINS, BEGINS + timedelta(days=_DAYS), 0.0, 0.0, 0.0
-    while now < last:
+    for _ in range(_MOST_TIMES):
+        if now >= last:
+            break
         starts, ends = cron.due(when, now)
         then = min(one for one in (starts, ends, last) if one is not None)
         active = starts is None or (ends is not None and ends <= starts)
         part = (then - now) / timedelta(hours=1)
         hours, stretch = (hours + part, stretch + part) if active else (hours, 0.0)
         longest, now = max(longest, stretch), then
-    return hours / _DAYS * 7, longest
+    return hours / ((now - BEGINS) / timedelta(weeks=1)), longest
 
 
 def _offset(zone: str, when: datetime) -> timedelta | None:

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lab.audit.objects import SCALED, WORKLOADS, Fleet, Item, at, listed, mapping, text, whole
+from lab.audit.objects import SCALED, WORKLOADS, Fleet, Item, Path, at, listed, mapping, text, whole
 from lab.audit.rules import ERROR, MANY, REMOVED, WARNING, Hit, rule
 from lab.audit.scaled import RESOURCES, Facts, Scaled
 
-_GRACE: tuple[str, ...] = ("spec", "template", "spec", "terminationGracePeriodSeconds")
+_GRACE: Path = ("spec", "template", "spec", "terminationGracePeriodSeconds")
 _API_QPS = 20.0  # patches/s that KEDA's operator may send as it is shipped (--kube-api-qps)
 
 
@@ -121,13 +121,15 @@ def pdb_blocks(here: Scaled) -> Iterator[Hit]:
         if kept is not None and kept >= here.floor:
             field = "minAvailable" if most is None else "maxUnavailable"
             words = f"at {here.floor:,} pods {budget.spec[field]} {field} allows 0 evictions: a drain hangs"
-            cure = {("spec", "maxUnavailable"): 1} | ({("spec", "minAvailable"): REMOVED} if most is None else {})
+            cure: dict[Path, Any] = {("spec", "maxUnavailable"): 1}
+            if most is None:
+                cure[("spec", "minAvailable")] = REMOVED
             yield Hit(("spec", field), words, 0, cure, item=budget)
 
 
 def _selects(one: Item, other: Item) -> bool:
     """Whether the selector of ``one`` takes the pods of ``other``."""
-    return bool(one.selector) and mapping(one.selector).items() <= other.labels.items()
+    return one.selector is not None and one.selector.items() <= other.labels.items()
 
 
 def _pods(value: object, of: int) -> int | None:
@@ -169,12 +171,12 @@ def two_owners(every: tuple[list[Scaled], Fleet, Facts]) -> Iterator[Hit]:
 def _selectors(fleet: Fleet) -> Iterator[Hit]:
     scaled = {(space, kind, name) for space, _, kind, name in fleet.owners}
     targets = [item for item in fleet.of(*WORKLOADS) if (item.space, item.kind, item.name) in scaled]
-    by_label: dict[tuple[str, object], list[Item]] = {}
+    by_label: dict[tuple[str, tuple[str, str]], list[Item]] = {}
     for item in targets:
         for label in item.labels.items():
             by_label.setdefault((item.space, label), []).append(item)
     for item in targets:
-        first = next(iter(mapping(item.selector).items()), None)
+        first = next(iter((item.selector or {}).items()), None)
         others = by_label.get((item.space, first), ()) if first else ()
         taken = [other for other in others if other is not item and _selects(item, other)]
         if taken:

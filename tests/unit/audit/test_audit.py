@@ -14,7 +14,7 @@ from lab import paths
 from lab.__main__ import main
 from lab.audit.findings import RULES
 from lab.audit.rules import ERROR
-from tests.unit.audit.test_rules import BASE, CONTENT, PROMETHEUS, audit, policies, text_of
+from tests.unit.audit.test_rules import BASE, CONTENT, PROMETHEUS, audit, text_of
 
 OF_PARTITIONS = ("idle-replicas", "one-past-partitions", "unreachable-last")
 # Rules that a public file of few surprises fires none of.
@@ -33,18 +33,19 @@ PUBLIC = {  # by file of a corpus: what decides in it, partitions of each topic,
     "hpa-and-so-one-target": ({"least": 3, "most": 500, "cool": 60}, 12,
                               {"one-past-partitions": 13, "unreachable-last": 1, "timers": 0, "two-owners": 2}),
     "idle-allowed-0-100": ({"least": 0, "most": 100, "k.allowIdleConsumers": "true"}, 12, {"idle-replicas": 88}),
-    "kafka-900-window-min": ({"least": 2, "most": 8, "poll": 30, "down": policies("Percent/50/60", "Pods/2/60", selectPolicy="Min")},
-                             12, {}),
-    "limit-high-threshold": ({"most": 12, "cool": 300, "k.limitToPartitionsWithLag": "true"}, 12, {"unreachable-last": 1, "timers": 0}),
+    "kafka-900-window-min": ({"least": 2, "most": 8, "poll": 30, "down": {"stabilizationWindowSeconds": 900}}, 12, {}),
+    "limit-high-threshold": ({"most": 12, "cool": 300, "k.limitToPartitionsWithLag": "true"}, 12,
+                             {"unreachable-last": 1, "timers": 0}),
     "min-50-of-12-partitions": ({"least": 50, "most": 500}, 12, {"idle-replicas": 38, "one-past-partitions": 13}),
-    "prom-and-kafka-same-lag": ({"least": 2, "most": 50, "also": [METRIC]}, 12,
-                                {"idle-replicas": 38, "one-past-partitions": 13, "unreachable-last": 1, "ignored-metadata": None}),
+    "prom-and-kafka-same-lag": ({"least": 2, "most": 50, "also": [METRIC]}, 12, {
+        "idle-replicas": 38, "one-past-partitions": 13, "unreachable-last": 1, "ignored-metadata": None}),
     "redpanda-percent-50": ({"least": None, "most": 10}, 12, {}),
     "sasl-msk-iam-direct": ({"least": 2, "most": 10, "k.sasl": "aws_msk_iam"}, 12, {"trigger-refused": None}),
     "start-threshold": ({"most": 10, "k.startThreshold": "1"}, 12, {"ignored-metadata": 0}),
-    "three-topics-one-group": ({"least": 5, "most": 100, "also": [SECOND, THIRD]}, 4, {"one-past-partitions": 5, "max-not-sum": 4}),
-    "unquoted-booleans": ({"least": 0, "most": None, "k.allowIdleConsumers": True, "k.partitionLimitation": "1,2,10-20,31"}, 12,
-                          {"one-past-partitions": 5, "trigger-refused": None}),
+    "three-topics-one-group": ({"least": 5, "most": 100, "also": [SECOND, THIRD]}, 4,
+                               {"one-past-partitions": 5, "max-not-sum": 4}),
+    "unquoted-booleans": ({"least": 0, "most": None, "k.allowIdleConsumers": True, "k.partitionLimitation": "1,2,10-20,31"},
+                          12, {"one-past-partitions": 5, "trigger-refused": None}),
 }  # fmt: skip
 
 
@@ -93,7 +94,7 @@ def test_what_is_not_known_is_no_pass():
 
 
 INDENTED = "".join(f"  {line}\n" for line in BASE.strip().splitlines())
-LIST = f"kind: List\nitems:\n# the first\n-{INDENTED[1:]}\n-{INDENTED[1:].replace('name: orders', 'name: refunds', 1)}# end\nmore: 1\n"
+LIST = f"kind: List\nitems:\n# the first\n-{INDENTED[1:]}\n-{INDENTED[1:].replace('orders', 'refunds', 1)}# end\nmore: 1\n"
 WRITTEN = {
     "a document": f"# head\n---\n{BASE}",
     "a list": LIST,
@@ -155,7 +156,7 @@ def folder(tmp_path):
     [
         ("", ["--partitions=24"], 0),
         ("", ["--partitions=orders=24,b=10", "--fail-on=warning"], 1),
-        ("", ["--partitions=10", "--fail-on=warning"], 1),
+        ("", ["--partitions=10", "--fail-on=warning"], 0),
         ("", ["--partitions=24", "--fail-on=nothing"], 0),
         (BASE.replace('"10"', '"0"'), [], 1),
         (BASE.replace('"10"', '"0"'), ["--fail-on=nothing"], 0),
@@ -183,7 +184,7 @@ def test_text_json_and_sarif_say_the_same(capsys, monkeypatch, folder):
     plain, made, sarif = printed["--hpa-sync-s=15"], json.loads(printed["--json"]), json.loads(printed["--sarif"])
     for one in made["findings"]:
         assert f"{one['file']}:{one['line']}: {one['severity']}: {one['object']}: {one['field']}: {one['sentence']}" in plain
-    assert "standard input:11: error: ScaledObject orders: spec.triggers[0].metadata.lagThreshold: 0 is no whole" in plain
+    assert "standard input:12: error: ScaledObject orders: spec.triggers[0].metadata.lagThreshold: 0 is no whole" in plain
     (ran,) = sarif["runs"]
     assert (sarif["version"], len(ran["tool"]["driver"]["rules"])) == ("2.1.0", len(RULES))
     told = [(one["ruleId"], one["locations"][0]["physicalLocation"]["region"]["startLine"]) for one in ran["results"]]
