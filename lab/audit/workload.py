@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lab.audit.objects import SCALED, WORKLOADS, Fleet, Item, Path, at, listed, mapping, text, whole
+from lab.audit.objects import SCALED, WORKLOADS, Fleet, Item, Path, at, listed, text, whole
 from lab.audit.rules import ERROR, MANY, REMOVED, WARNING, Hit, rule
 from lab.audit.scaled import RESOURCES, Facts, Scaled
 
