@@ -48,7 +48,8 @@ def ramp(behavior: Behavior | None, first: int, last: int, sync_s: float) -> Ram
         behavior = Behavior(replace(behavior.up, window_s=0), replace(behavior.down, window_s=0))
     spec = HpaSpec(min(first, last), max(first, last), (_METRIC,), behavior)
     state = State((Recommendation(first, -(10**9)),))  # an older one, so that the first sync decides
-    steps, now, replicas = [], 0.0, first
+    steps: list[tuple[float, int]] = []
+    now, replicas = 0.0, first
     while replicas != last and now <= _DAY_S:
         decision, state = hpa.settle(spec, state, replicas, [last], now, controller=Controller(downscale_stabilization_s=0))
         if decision.desired != replicas:
@@ -126,7 +127,7 @@ def jump_to_zero(here: Scaled) -> Iterator[Hit]:
     """KEDA ignores the HPA's policies. An object without a scaleDown of its own says nothing that could be broken."""
     if not here.to_zero or not here.triggers or not here.written_behavior.get("scaleDown"):
         return
-    way = ramp(here.behavior, here.most, 1, here.facts.sync_s)
+    way = ramp(here.behavior, here.most, here.floor, here.facts.sync_s)
     left, window_s = here.most, here.down_window_s
     if here.cooldown_s >= window_s:
         left = way.after(here.cooldown_s - window_s, here.most)
@@ -252,10 +253,8 @@ def _moved(policy: Policy, pods: int, direction: str) -> int:
 
 def _outdoes(other: Policy, one: Policy, here: Scaled, direction: str) -> bool:
     """Whether ``other`` moves as much as ``one`` at every count of pods, and more at some, in no more time."""
-    pairs = [
-        (_moved(other, pods, direction), _moved(one, pods, direction))
-        for pods in range(here.floor, min(here.most, here.floor + _ENOUGH) + 1)
-    ]
+    counts = range(here.floor, min(here.most, here.floor + _ENOUGH) + 1)
+    pairs = [(_moved(other, pods, direction), _moved(one, pods, direction)) for pods in counts]
     return other.period_s <= one.period_s and all(a >= b for a, b in pairs) and any(a > b for a, b in pairs)
 
 

@@ -64,7 +64,8 @@ class Audit(Strict):
 
 def audit(texts: Mapping[str, str], facts: Facts) -> Audit:
     """The audit of all objects in ``texts``, by the name of each file."""
-    items, unread = [], []
+    items: list[Item] = []
+    unread: list[str] = []
     for name, text in texts.items():
         found, errors = _read(name, text)
         items += found

@@ -44,7 +44,7 @@ def add_flags(parser: Flags) -> None:
     parser.flag("pod-rate", number(0.001, 1e6), None, "messages/s that one pod processes at most", optional=True)
     parser.flag("commit-s", number(0.001, 86_400), None, "seconds between two commits of a pod", optional=True)
     parser.flag("job-s", number(0.001, 86_400), None, "seconds of the longest job of a pod", optional=True)
-    parser.flag("hpa-sync-s", number(0.1, 3600), 15.0, "seconds between two syncs of the HPA")
+    parser.flag("hpa-sync-s", number(1, 300), 15.0, "seconds between two syncs of the HPA")
     parser.flag("keda", Kind(_version, "such as 2.21"), "2.21", "the version of KEDA")
     parser.flag("kubernetes", Kind(_version, "such as 1.36"), "1.36", "the version of Kubernetes")
     text = "exit with 1 where a finding is as severe as this"
