@@ -31,6 +31,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 }
 _BY_REFERENCE = {**kafka.REFUSALS, "prometheus": prometheus.REFUSALS, "external": external.REFUSALS}
 _UNCACHED = ("cron", *RESOURCES)
+_KINDS: dict[type, str] = {bool: "true or false", list: "a list", dict: "a mapping"}
 _DEFAULTS = {"lagThreshold": 10, "activationLagThreshold": 0}
 
 
@@ -126,7 +127,7 @@ def _schema(trigger: Trigger) -> Iterator[Hit]:
         if not isinstance(value, str) and value is not None:
             path = trigger.path("metadata", key)
             scalar = None if isinstance(value, dict | list) else json.dumps(value, default=str)
-            words = f"{json.dumps(value, default=str)} is no string: the API server refuses it"
+            words = f"{_KINDS.get(type(value), 'a number')} and no string: the API server refuses it"  # it may be a secret
             yield Hit(path, words, changes={} if scalar is None else {path: scalar}, cure="quotes, or one string")
 
 

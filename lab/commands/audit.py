@@ -24,6 +24,7 @@ from lab.audit.scaled import Facts, Version
 from lab.commands.text import as_json
 from lab.errors import BAD_INPUT, BREACHED, HELD, InputError, one_line
 from lab.flags import NAME, Flags, Kind, choice, number, whole
+from lab.inputs import scale as scales
 
 NOTHING = "nothing"
 KINDS = "scaledobjects.keda.sh,horizontalpodautoscalers,deployments,statefulsets,poddisruptionbudgets,limitranges"
@@ -44,7 +45,7 @@ def add_flags(parser: Flags) -> None:
     parser.flag("pod-rate", number(0.001, 1e6), None, "messages/s that one pod processes at most", optional=True)
     parser.flag("commit-s", number(0.001, 86_400), None, "seconds between two commits of a pod", optional=True)
     parser.flag("job-s", number(0.001, 86_400), None, "seconds of the longest job of a pod", optional=True)
-    parser.flag("hpa-sync-s", number(1, 300), 15.0, "seconds between two syncs of the HPA")
+    parser.flag("hpa-sync-s", number(*scales.SYNCS_S), 15.0, "seconds between two syncs of the HPA")
     parser.flag("keda", Kind(_version, "such as 2.21"), "2.21", "the version of KEDA")
     parser.flag("kubernetes", Kind(_version, "such as 1.36"), "1.36", "the version of Kubernetes")
     text = "exit with 1 where a finding is as severe as this"
