@@ -156,19 +156,18 @@ def fallback_shrinks(here: Scaled) -> Iterator[Hit]:
 @rule(
     "cron-open",
     WARNING,
-    "a window over 20 h, of every minute, or of unlike days",
+    "a window over 20 h, or one whose minute is a star",
     "the same days, fixed minutes",
     "keda#4677",
     "keda#5882",
     "keda#2031",
 )
 def cron_open(here: Scaled) -> Iterator[Hit]:
-    """It is active while the next start is not before the next end."""
+    """It is active while the next start is not before the next end: through nights and days for which one of them is not due."""
     for trigger, when in _crons(here):
         start, end = when.start.split(), when.end.split()
-        days, stars = start[2:] != end[2:], "*" in start[0] or "*" in end[0]
         weekly, longest = _open(when)
-        if days or stars or longest >= _LONG_H:
+        if "*" in start[0] or "*" in end[0] or longest >= _LONG_H:
             words = f"open {weekly:.4g} h a week, {longest:.4g} h at the longest"
             fixed = {"start": " ".join(["0" if "*" in start[0] else start[0], *start[1:]])}
             fixed["end"] = " ".join(["0" if "*" in end[0] else end[0], end[1], *start[2:]])

@@ -238,6 +238,7 @@ SILENT = [
     ("fallback-never", {"only": [PROMETHEUS], "fallback": FALLBACK}, [], {}),
     ("fallback-shrinks", {"fallback": FALLBACK | {"behavior": "currentReplicasIfHigher"}}, [], {}),
     ("cron-open", {"also": [cron("30 6 * * 1-5", "10 22 * * 1-5")]}, [], {}),
+    ("cron-open", {"also": [cron("0 22 * * 1-5", "0 6 * * 2-6")]}, [], {}),
     ("cron-zone-dst", {"also": [cron("0 4 * * *", "0 6 * * *")]}, [], {}),
     ("cron-no-effect", {"also": [cron("0 8 * * *", "0 18 * * *", 8)]}, [], {}),
     ("activation-holds", {"least": 0, "k.activationLagThreshold": "0"}, [], {}),
