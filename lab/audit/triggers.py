@@ -163,7 +163,7 @@ def fallback_shrinks(here: Scaled) -> Iterator[Hit]:
     "keda#2031",
 )
 def cron_open(here: Scaled) -> Iterator[Hit]:
-    """It is active while the next start is not before the next end: through nights and days for which one of them is not due."""
+    """It is active while the next start is not before the next end: through all days on which no end comes first."""
     for trigger, when in _crons(here):
         start, end = when.start.split(), when.end.split()
         weekly, longest = _open(when)
