@@ -144,9 +144,9 @@ def _kafka(trigger: Trigger) -> Iterator[Hit]:
     for field, least in (("lagThreshold", 1), ("activationLagThreshold", 0)):
         if field in given and trigger.number(field, least - 1) < least:
             yield refuse(field, f"{given[field]} is no whole number from {least}: KEDA refuses it", "a whole number")
-    for field, words in {**_ENUMS, "sasl": _MECHANISMS[trigger.type]}.items():
-        if field in given and given[field] not in words:
-            yield refuse(field, f"{given[field]} is none of {', '.join(words)}: KEDA refuses it", f"one of {', '.join(words)}")
+    for field, known in {**_ENUMS, "sasl": _MECHANISMS[trigger.type]}.items():
+        if field in given and given[field] not in known:
+            yield refuse(field, f"{given[field]} is none of {', '.join(known)}: KEDA refuses it", f"one of {', '.join(known)}")
     for field in _FLAGS:
         if field in given and given[field] not in (*TRUE, *FALSE):
             yield refuse(field, f"{given[field]} is neither true nor false: KEDA refuses it", '"true" or "false"')
