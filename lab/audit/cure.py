@@ -9,7 +9,7 @@ import copy
 import difflib
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from lab.yamlnodes import Loader
 
 _HUNK = re.compile(r"^@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 _NO_BREAK = "\n\\ No newline at end of file\n"
+_CONTEXT = 3  # lines on each side of a change: fewer mean the end of the file to git apply
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Lines:
     """The lines of an object in its file, from ``first`` (0 is the first line).
 
     Its first line stands behind ``prefix``, such as the dash of a list, and its last one before ``tail``, such as a bracket's
-    comma. ``end`` is the break of its last line, "" where the file ends without one.
+    comma. ``end`` is the break of its last line, "" where the file ends without one. ``above`` and ``below`` are those beside.
     """
 
     first: int
@@ -37,11 +38,13 @@ class Lines:
     text: str
     tail: str
     end: str
+    above: Sequence[str]
+    below: Sequence[str]
 
     def whole(self, text: str) -> list[str]:
-        """The lines in the file, with ``text`` in place of the object's own."""
+        """The lines in the file and those beside, with ``text`` in place of the object's own."""
         *every, last = f"{self.prefix}{text[len(self.prefix) :]}{self.tail}".split("\n")
-        return [*(f"{line}\n" for line in every), f"{last}{self.end}"]
+        return [*self.above, *(f"{line}\n" for line in every), f"{last}{self.end}", *self.below]
 
 
 def difference(item: Item, changes: Mapping[Path, Any]) -> str:
@@ -59,7 +62,7 @@ def difference(item: Item, changes: Mapping[Path, Any]) -> str:
         return ""
     name = str(item.where)
     diff = difflib.unified_diff(found.whole(found.text), found.whole(made), f"a/{name}", f"b/{name}")
-    moved = (_HUNK.sub(functools.partial(_moved, found.first), line) for line in diff)
+    moved = (_HUNK.sub(functools.partial(_moved, found.first - len(found.above)), line) for line in diff)
     return "".join(line if line.endswith("\n") else f"{line}{_NO_BREAK}" for line in moved).removesuffix("\n")
 
 
@@ -93,7 +96,19 @@ def lines(item: Item) -> Lines | None:
         last, tail = end.line + (end.column > 0 and end.line == len(every) - 1), ""
     own = [" " * start.column + first[start.column :], *every[start.line + 1 : last]]
     own[-1] = own[-1][: len(own[-1]) - len(tail)]
-    return Lines(start.line, first[: start.column], "\n".join(own), tail, "\n" if last < len(every) else "")
+    above = _broken(every, max(0, start.line - _CONTEXT), start.line)
+    below = _broken(every, last, last + _CONTEXT)
+    return Lines(start.line, first[: start.column], "\n".join(own), tail, "\n" if last < len(every) else "", above, below)
+
+
+def _broken(every: list[str], begin: int, end: int) -> list[str]:
+    """Lines with their breaks: the last one of a text has none, and is none where it is empty."""
+    last = len(every) - 1
+    return [
+        f"{line}\n" if place < last else line
+        for place, line in enumerate(every[begin:end], start=begin)
+        if place < last or line
+    ]
 
 
 @functools.lru_cache(maxsize=1)
