@@ -86,7 +86,7 @@ def changed(content: Mapping[str, Any], changes: Mapping[Path, Any]) -> dict[str
 def lines(item: Item) -> Lines | None:
     """The lines of ``item`` in its file; None where they are not known."""
     node, every = item.where.node(), _lines(item.where.text)
-    if node is None or node.end_mark.line >= len(every):  # as where a text has breaks of its own
+    if node is None or node.end_mark.line > len(every):  # as where a text has breaks of its own
         return None
     start, end = node.start_mark, node.end_mark
     first = every[start.line]

@@ -152,7 +152,7 @@ def _lines(found: Audit) -> Iterator[str]:
         yield from (f"    {line}" for line in one.diff.splitlines()[2:])
         yield f"    {'shown by ' + one.test if one.test else 'read in the source'}{_threads(one.threads)}"
     for rest in found.unchecked:
-        yield f"not checked without {rest.flag}, of {rest.objects:,} ScaledObjects: {', '.join(rest.rules)}"
+        yield f"not checked without {rest.flag}, of {_many(rest.objects, 'ScaledObject')}: {', '.join(rest.rules)}"
     counts = ", ".join(
         f"{count:,} of {severity}" if severity == INFORMATION else _many(count, severity)
         for severity, count in found.counts.items()
