@@ -106,9 +106,15 @@ def check(text: Text, project: Path) -> None:
             if not (project / named).exists():
                 raise InputError(text.file, f"{claim.id}.command", named, "a file of the project")
         for session in claim.sessions:
-            if not judged.get(session, frozenset()) & set(claim.tests):
-                allowed = f"a session of {TABLE} that judged one of its tests"
+            verdicts = set().union(*(judged.get((session, test), frozenset()) for test in claim.tests))
+            if not verdicts or (claim.verdict == HELD and HELD not in verdicts):
+                allowed = f"a session of {TABLE} that judged one of its tests" + (", and held it" if verdicts else "")
                 raise InputError(text.file, f"{claim.id}.sessions", session, allowed)
+        shown = claim.sessions or claim.command or claim.verdict == OPEN
+        if not shown and all(_judges_records(node, project) for node in claim.tests):
+            if claim.verdict == HELD or not claim.missing:
+                allowed = "a session, as its tests judge records" + ("" if claim.verdict == HELD else "; or what is missing")
+                raise InputError(text.file, f"{claim.id}.sessions", "none", allowed)
 
 
 def figures(words: str) -> list[str]:
@@ -175,22 +181,29 @@ def _faults(claim: Claim, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _tests(file: Path) -> frozenset[str]:
-    """The names of the test functions in a module; none where there is no such file."""
+def _tests(file: Path) -> Mapping[str, frozenset[str]]:
+    """The fixtures of each test function in a module, by its name; none where there is no such file."""
     if not file.is_file():
-        return frozenset()
+        return {}
     body = ast.parse(file.read_text(encoding="utf-8")).body
-    return frozenset(one.name for one in body if isinstance(one, ast.FunctionDef) and one.name.startswith("test_"))
+    found = [one for one in body if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")]
+    return {one.name: frozenset(given.arg for given in one.args.args) for one in found}
+
+
+def _judges_records(node: str, project: Path) -> bool:
+    """Whether a test has its numbers from records: then a session has them."""
+    module, _, function = node.partition("::")
+    return "evidence" in _tests(project / module)[function]
 
 
 @cache
-def _judged(table: Path) -> Mapping[str, frozenset[str]]:
-    """The tests that each session of the table of verdicts judged, without their parameters."""
-    found: dict[str, set[str]] = {}
+def _judged(table: Path) -> Mapping[tuple[str, str], frozenset[str]]:
+    """The verdicts of each session of the table on each test, without its parameters."""
+    found: dict[tuple[str, str], set[str]] = {}
     with table.open(encoding="utf-8", newline="") as rows:
         for row in csv.DictReader(rows):
-            found.setdefault(row["session"], set()).add(row["test"].partition("[")[0])
-    return {session: frozenset(tests) for session, tests in found.items()}
+            found.setdefault((row["session"], row["test"].partition("[")[0]), set()).add(row["verdict"])
+    return {place: frozenset(verdicts) for place, verdicts in found.items()}
 
 
 @cache

@@ -15,6 +15,7 @@ from tests.claims import __main__ as page
 from tests.claims import register
 
 TEST = "tests/experiments/test_one.py::test_it"
+ON_RECORDS = "tests/experiments/test_one.py::test_records"
 ROW = {
     "id": "T1-it-is-so",
     "section": "1",
@@ -29,10 +30,11 @@ WAITING = {"id": "T1-waits", "section": "2", "quote": "It will be.", "verdict": 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with one test, and two sessions of which one judged it."""
+    """A project with two tests, and three sessions, of which one held the first and one breached it."""
     for file, text in {
-        "tests/experiments/test_one.py": "def test_it():\n    pass\n",
-        register.TABLE: f"session,test\n2026-11-23-one,{TEST}[quick]\n2026-11-24-two,tests/other.py::test_it\n",
+        "tests/experiments/test_one.py": "def test_it():\n    pass\n\n\ndef test_records(evidence):\n    pass\n",
+        register.TABLE: f"session,test,verdict\n2026-11-23-one,{TEST}[quick],held\n2026-11-24-two,tests/other.py::test_it,held\n"
+        f"2026-11-25-three,{TEST},breached\n",
     }.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text, encoding="utf-8")
@@ -62,6 +64,8 @@ def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
     """The first sentence counts what is refuted and what is not yet judged; the sections follow in that order."""
     refuted, partly = ROW | {"id": "T1-wrong", "verdict": "refuted"}, ROW | {"id": "T1-half", "verdict": "partly"}
     read(project, ROW | {"number": "Of ten.", "sessions": []}, WAITING)  # a claim needs no session, and a number may be a word
+    read(project, ROW | {"sessions": ["2026-11-25-three"], "verdict": "refuted"})
+    read(project, ROW | {"sessions": [], "tests": [ON_RECORDS], "verdict": "partly", "missing": "A record."})
     shown = page.page(read(project, ROW, refuted, partly, WAITING))
     assert "1 of 4 claims are refuted, 1 hold in part, 1 held, and 1 are not yet judged.\nOf those 1, 1 are not built" in shown
     sections = [line[3:] for line in shown.splitlines() if line.startswith("## ")]
@@ -89,6 +93,9 @@ def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
         ({"tests": ["tests/gone.py::test_it"]}, "T1-it-is-so.tests: 'tests/gone.py::test_it' is not allowed"),
         ({"sessions": ["2026-11-25-gone"]}, "T1-it-is-so.sessions: '2026-11-25-gone' is not allowed; allowed: a session of"),
         ({"sessions": ["2026-11-24-two"]}, "T1-it-is-so.sessions: '2026-11-24-two' is not allowed; allowed: a session of"),
+        ({"sessions": ["2026-11-25-three"]}, "T1-it-is-so.sessions: '2026-11-25-three' is not allowed; allowed: a session of"),
+        ({"sessions": [], "tests": [ON_RECORDS]}, "T1-it-is-so.sessions: 'none' is not allowed; allowed: a session, as its"),
+        ({"sessions": [], "tests": [ON_RECORDS], "verdict": "partly"}, "judge records; or what is missing"),
         (WAITING | {"missing": ""}, "T1-waits.missing: '' is not allowed; allowed: what is missing, or a non_goal, and not"),
         (WAITING | {"non_goal": "A cloud."}, "T1-waits.missing: 'A trial.' is not allowed"),
     ],
