@@ -110,11 +110,10 @@ def check(text: Text, project: Path) -> None:
             if not verdicts or (claim.verdict == HELD and HELD not in verdicts):
                 allowed = f"a session of {TABLE} that judged one of its tests" + (", and held it" if verdicts else "")
                 raise InputError(text.file, f"{claim.id}.sessions", session, allowed)
-        shown = claim.sessions or claim.command or claim.verdict == OPEN
+        shown = claim.sessions or claim.command or claim.verdict == OPEN or (claim.missing and claim.verdict != HELD)
         if not shown and all(_judges_records(node, project) for node in claim.tests):
-            if claim.verdict == HELD or not claim.missing:
-                allowed = "a session, as its tests judge records" + ("" if claim.verdict == HELD else "; or what is missing")
-                raise InputError(text.file, f"{claim.id}.sessions", "none", allowed)
+            allowed = "a session, as its tests judge records" + ("" if claim.verdict == HELD else "; or what is missing")
+            raise InputError(text.file, f"{claim.id}.sessions", "none", allowed)
 
 
 def figures(words: str) -> list[str]:

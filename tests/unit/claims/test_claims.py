@@ -33,8 +33,8 @@ def project(tmp_path: Path) -> Path:
     """A project with two tests, and three sessions, of which one held the first and one breached it."""
     for file, text in {
         "tests/experiments/test_one.py": "def test_it():\n    pass\n\n\ndef test_records(evidence):\n    pass\n",
-        register.TABLE: f"session,test,verdict\n2026-11-23-one,{TEST}[quick],held\n2026-11-24-two,tests/other.py::test_it,held\n"
-        f"2026-11-25-three,{TEST},breached\n",
+        register.TABLE: f"session,test,verdict\n2026-11-23-one,{TEST}[quick],held\n"
+        f"2026-11-24-two,tests/other.py::test_it,held\n2026-11-25-three,{TEST},breached\n",
     }.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text, encoding="utf-8")
