@@ -20,6 +20,7 @@ class Row:
 
     ``value`` (of several runs their median), ``bound``, ``low`` and ``high`` are in ``unit``. ``low`` to ``high`` holds the
     true median with ``confidence``, from 0 to 1; ``n`` is the number of runs or pairs, ``held`` in how many the claim held.
+    ``real_time`` says what a claim at a compressed scale is worth at real time.
     """
 
     session: str
@@ -38,6 +39,7 @@ class Row:
     held: str
     verdict: str
     scale: str
+    real_time: str
     runtime: str
     machine: str
     commit: str
@@ -73,6 +75,7 @@ def _row(session: str, test: str, verdict: Mapping[str, Any], place: Mapping[str
         n=str(several.get("n", 1)),
         held=str(several.get("held", "")),
         verdict=verdict["verdict"],
+        real_time=verdict["real_time"],
         source=verdict["source"],
         **place,
     )

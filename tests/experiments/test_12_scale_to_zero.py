@@ -7,8 +7,8 @@ Method. Profile ``idle-times``: 22 arrivals, few messages ("drip"), and a surge.
 (HPAScaleToZero) share a duet. An arrival counts if it found no pod asked for and none there; its first event is followed by
 stamps that sum to the whole.
 
-Asserted. At least 20 arrivals. 95 % wait for no more than poll or sync and a fifth; the HPA wakes sooner; both hold 90 s
-as seen. In "drip" only the HPA asks.
+Asserted. At least 20 arrivals. 95 % wait for no more than poll or sync and a fifth; the HPA wakes sooner; both hold 90 s,
+all of it divided by the scale. In "drip" only the HPA asks.
 
 Refuted by a longer wait, or a ratio of 1.
 """
@@ -58,11 +58,12 @@ def test_the_first_event_after_an_idle_time(sides, evidence):
     in_syncs = (hpa.part(DECISION, 95) / sync_s).named("95th percentile of the wait, in sync periods")
     median = (keda.part(DECISION, 50) / polling_s).named("median of the wait, in polling intervals")
     sooner = (hpa.part(DECISION, 50) / keda.part(DECISION, 50)).named("median of the HPA's wait over that of KEDA's")
-    within = keda.p95.value is not None and keda.p95.number < compressed(REACTION_S, sides[KEDA][0].scale.time)
+    in_time = compressed(REACTION_S, sides[KEDA][0].scale.time)
+    within = keda.divided_p95.value is not None and keda.divided_p95.number < in_time
 
     with evidence.of(sides) as claim:
         for name, one in measures.items():
-            claim(one.p95 < REACTION_S, f"{name}: scale to zero is within the SLO of a reaction, as seen at this scale")
+            claim(one.divided_p95 < in_time, f"{name}: scale to zero is within the SLO of a reaction, all of it divided alike")
         for name, one in measures.items():
             claim.control(
                 one.from_zero >= 20, f"{name}: at least 20 arrivals found no pod", f"{DESIGN}: a 95th percentile of 20 or more"

@@ -7,7 +7,7 @@ Method. Profiles ``step-10x`` and ``plateau``. The reaction ends with the first 
 stamped parts; the wait is split at the HPA's syncs. The best drain is the hottest partition's.
 pollingInterval is a minute, with and without useCachedMetrics. Joins are compared in experiment 3's duets.
 
-Asserted. Reactions within 90 s as seen, the first step up within 90 s compressed, a sync within a period and a fifth, one that
+Asserted. Reactions within 90 s, compressed with the undivided part of a start, a sync within a period and a fifth, one that
 saw older lag at most. From six pairs on a pod joins sooner with KIP-848.
 
 Refuted by a longer wait, or joins that differ within A/A noise.
@@ -26,7 +26,7 @@ from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S, compressed
 from lab.judge.pairs import discern, paired
 from lab.measure.drain import drain
 from lab.measure.lag import hold
-from lab.measure.reaction.step import PARTS, POLICY, cold_start, reaction
+from lab.measure.reaction.step import IN_TIME, PARTS, POLICY, cold_start, reaction
 from lab.measure.reaction.waits import decision
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
@@ -44,16 +44,13 @@ pytestmark = [pytest.mark.extended, allure.epic("Scaling on lag"), allure.featur
 @allure.story("A 10x spike scales the group out, drains, and lets it back to the floor")
 def test_a_10x_spike_is_absorbed(trials, evidence):
     """A 10x step is answered, drained and given back, and every message is processed exactly once."""
+    time = trials.scale.time
     record = trials.run(profile="step-10x", policy="lag")
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
 
     with evidence.of(record) as claim:
         claim(scale_events(record).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag", NO_NOISE)
-        claim(reaction(record).total_s < REACTION_S, "the first new pod is at work in time, as seen at this scale")
-        claim(
-            reaction(record).decided_s < compressed(REACTION_S, trials.scale.time),
-            "more pods are asked for in time: the bound is compressed as that wait is",
-        )
+        claim(reaction(record).divided_s < compressed(REACTION_S, time), IN_TIME)
         claim.control(drain(record).peak_lag >= 100_000, "a backlog worth draining was built", DESIGN)
         claim(
             drain(record).seconds / drain(record).ideal_s <= DRAIN_OVER_BEST,
@@ -73,6 +70,7 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
     """Median and interval of each part over ``--repeat`` runs of the same step; the bound holds for the median."""
     plan = {"profile": "plateau", "policy": "lag-4500", "workload": light(), "until": REPLAYED}
     runs = trials.blocks({"step": plan})["step"]
+    time = trials.scale.time
     found = [reaction(run) for run in runs]
     total = median(one.total_s for one in found)
 
@@ -87,11 +85,7 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
         evidence.report(f"{POLICY}: {seconds.median.name}", figures | {"share of the total": seconds.median / total})
 
     with evidence.of({"step": runs}) as claim:
-        claim(total < REACTION_S, "the median reaction is in time, as seen at this scale")
-        claim(
-            median(one.decided_s for one in found) < compressed(REACTION_S, trials.scale.time),
-            "more pods are asked for in time: the bound is compressed as that wait is",
-        )
+        claim(median(one.divided_s for one in found) < compressed(REACTION_S, time), f"in the median {IN_TIME}")
         claim.control(
             smallest(one.part(part) for one in found for part in SPINE) > 0,
             "a new pod subscribes, owns and works only after it was created, so no part of its start is 0",
@@ -127,7 +121,10 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
     with evidence.of(found) as claim:
         claim(in_syncs <= 2, "each sync of the HPA asks Kafka itself", "KEDA's docs: useCachedMetrics false asks at each sync")
         claim(in_polls >= 0.5, "with cached metrics pollingInterval decides how often the metric changes")
-        claim(reaction(live).total_s < REACTION_S, "a pollingInterval of a minute does not delay the reaction")
+        claim(
+            reaction(live).divided_s < compressed(REACTION_S, trials.scale.time),
+            "a pollingInterval of a minute does not delay the reaction",
+        )
 
     evidence.conclude("useCachedMetrics", "false", "with it the lag that the HPA sees changes once in a pollingInterval")
 

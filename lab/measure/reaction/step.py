@@ -27,6 +27,7 @@ PARTS = (
     "first receipt",
 )
 POLICY = "KEDA and HPA decide"
+IN_TIME = "the first new pod is at work in time, with all of its start divided like the wait for it"
 WATCH_S = 1.0  # a watch may see a step after the pod that it made
 
 
@@ -35,7 +36,7 @@ class Reaction(Measure):
 
     ``parts`` maps each of PARTS to seconds, which sum to ``total_s``. They follow the pod whose receipt was the first: created,
     subscribed, its first partitions, that receipt. Whether the pod was Ready by then is no part of it. ``decided_s`` ends when
-    the watch sees the first step up: it is the part of a reaction that a scale divides whole.
+    the watch sees the first step up. In ``divided_s`` what the scale left of the pod's start whole is divided like the rest.
     """
 
     spike_start = detail(float, "start of the spike, epoch s")
@@ -43,6 +44,7 @@ class Reaction(Measure):
     parts = detail(dict[str, float], "seconds of each part of the reaction")
     total_s = number("s", "reaction")
     decided_s = number("s", "time from the spike's start to the first step up")
+    divided_s = number("s", "reaction, all of it divided by the scale")
 
     def part(self, name: str) -> Quantity:
         """The time of one of PARTS, s."""
@@ -66,7 +68,20 @@ def reaction(record: Record) -> Reaction:
     ended = (min(stamp, receipt) for stamp in stamps.values())  # what comes after the receipt is no part of it
     ordered = accumulate((spike, *ended), max)  # a part that ends before its turn costs no time
     parts = {part: later - earlier for part, (earlier, later) in zip(stamps, pairwise(ordered), strict=True)}
-    return Reaction(spike_start=spike, pod=pod, parts=parts, total_s=receipt - spike, decided_s=decided - spike)
+    wait, start = decided - spike, receipt - decided
+    divided = all_divided(record, wait, start)
+    return Reaction(spike_start=spike, pod=pod, parts=parts, total_s=wait + start, decided_s=wait, divided_s=divided)
+
+
+def all_divided(record: Record, wait: float, start: float) -> float:
+    """A ``wait`` for pods and the ``start`` of one, s as seen, if the scale divided the whole.
+
+    It divides the wait, and of the start what the workload declares. Where it left D / time + U of D + U, this is
+    (D + U) / time: below a bound over time where D + U is below the bound. At real time it is the whole as seen.
+    """
+    time = record.scale.time
+    declared = min(start, record.inputs.workload.start_s / time)
+    return wait + declared + (start - declared) / time
 
 
 def first_step(record: Record) -> float:

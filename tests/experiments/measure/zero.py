@@ -12,7 +12,7 @@ from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity, repeated
-from lab.measure.reaction.step import member_stamps
+from lab.measure.reaction.step import all_divided, member_stamps
 from lab.record.store import Record
 
 ARRIVAL = "arrival"  # the profile's phase that ends an idle time
@@ -39,6 +39,7 @@ class FromZero(Measure):
     lag_before = number("messages", "largest lag before an arrival")
     p50 = number("s", "age of the first event at its receipt, median")
     p95 = number("s", "age of the first event at its receipt, 95th percentile")
+    divided_p95 = number("s", "age of the first event at its receipt, all of it divided by the scale, 95th percentile")
     least_start = number("s", "shortest part of a pod's start", UNSCALED)
     parts = detail(tuple[dict[str, float], ...], "seconds of each part, for each of these arrivals")
 
@@ -73,6 +74,7 @@ def from_zero(record: Record) -> FromZero:
     members = member_stamps(record)
     parts = tuple(_parts(record, events, members, start) for start in idle)
     totals = [sum(one.values()) for one in parts]
+    divided = [all_divided(record, one[DECISION], total - one[DECISION]) for one, total in zip(parts, totals, strict=True)]
     lag = record.lag
     before = [float(seen.iloc[-1]) for start in idle if len(seen := lag[lag["t"] < start]["lag"])]
     return FromZero(
@@ -80,6 +82,7 @@ def from_zero(record: Record) -> FromZero:
         lag_before=max(before, default=None),
         p50=percentile(totals, 50),
         p95=percentile(totals, 95),
+        divided_p95=percentile(divided, 95),
         least_start=min(one[name] for one in parts for name in PARTS[2:]),
         parts=parts,
     )

@@ -18,7 +18,8 @@ import pytest
 
 from lab.inputs import variant
 from lab.inputs.inputs import REPLAYED
-from lab.judge.quantity import Quantity
+from lab.judge.bounds import compressed
+from lab.judge.quantity import Bound, Quantity
 from lab.measure import lateness
 from lab.measure.delivery import delivery
 from lab.measure.reaction.step import PARTS, reaction
@@ -45,7 +46,8 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
     one = delivery(single)
     sent = one.stored.named("events of the batch of one", "events")
     waiting = one.uncommitted.named("events of the batch of one without a commit at the end", "events")
-    first_receipt = reaction(batch).total_s.named("first event to the first receipt")
+    first_receipt = reaction(batch).divided_s.named("first event to the first receipt, all of it divided by the scale")
+    acceptable = compressed(Bound(60, "text 4: 30 to 60 s from 0 to 1"), trials.scale.time)
 
     with evidence.of({"one event": single, "batch": batch, "batch, slow down": slow}) as claim:
         claim.control(sent == 1, "there was an event to wake for", DESIGN)
@@ -53,9 +55,7 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
         shown = intervals_showing(single, 1)
         claim.control(shown >= 10, "KEDA has shown the lag of one for ten intervals", DESIGN)
         claim(scale_events(single).most_replicas == 0, "activationLagThreshold 1 asks for more than one event", ACTIVATION)
-        claim(
-            first_receipt < 60, "a batch can bear the start from zero, as seen at this scale", "text 4: 30 to 60 s from 0 to 1"
-        )
+        claim(first_receipt < acceptable, "a batch can bear the start from zero")
         claim(scale_events(batch).most_replicas == 10, "5,000 events get ten pods", "text 4: ceil(5000 / 500)")
         left = scale_events(batch).above_floor_at_end.named("replicas at the end")
         claim(left == 0, "nothing to do costs nothing", "policy: minReplicaCount 0")

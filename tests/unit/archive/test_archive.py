@@ -15,7 +15,7 @@ from lab.errors import InputError, LabFault
 from lab.record import store
 
 CALM = {"why": "it is calm", "objective": "flips", "measured": 0, "unit": "flips", "operator": "==", "bound": 0.0}
-CALM |= {"kind": "claim", "verdict": "held", "source": "text 1", "repeats": None}
+CALM |= {"kind": "claim", "verdict": "held", "source": "text 1", "repeats": None, "real_time": "quick only"}
 FAST = CALM | {"why": "it is fast", "measured": None, "verdict": "no data", "repeats": {"n": 3, "held": 2, "low": None}}
 SESSION = {
     "head": {"scale": "quick: time / 30", "runtime": "binary", "machine": "2 cores", "commit": "abc"},
@@ -85,7 +85,7 @@ def test_a_session_is_committed_locked_and_removed(archived, session):
     assert entry.files == 3
     assert entry.bytes == sum(map(len, contents(session).values()))
     calm, fast = table.read(archived / FOLDER)
-    assert (calm.session, calm.value, calm.scale, calm.n) == ("one", "0", "quick", "1")
+    assert (calm.session, calm.value, calm.scale, calm.n, calm.real_time) == ("one", "0", "quick", "1", "quick only")
     assert (fast.value, fast.held, fast.n, fast.verdict) == ("", "2", "3", "no data")
 
 

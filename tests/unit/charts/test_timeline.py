@@ -187,7 +187,7 @@ def test_labels_never_overlap(times: list[float], width: float) -> None:
 def test_a_breakdown_names_every_part_and_the_bound() -> None:
     """Tiny parts too are named with their seconds; the title has the sum and the bound."""
     parts = dict.fromkeys(PARTS, 0.05) | {"subscribed": 60.3}
-    made = Reaction(spike_start=0.0, pod="a", parts=parts, total_s=60.6, decided_s=0.1)
+    made = Reaction(spike_start=0.0, pod="a", parts=parts, total_s=60.6, decided_s=0.1, divided_s=2.0)
     picture = drawing.svg(reaction_breakdown(made))
     for text in ("Reaction: 60.6 s, within the bound of 90 s", *PARTS, "consumer start", ">0.05 s<"):
         assert text in picture

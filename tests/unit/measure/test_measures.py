@@ -3,6 +3,7 @@
 import copy
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 
 from lab.errors import NoData
 from lab.inputs import policy
+from lab.inputs.scale import Scale
 from lab.judge.aggregate import count_flips
+from lab.judge.bounds import REACTION_S, compressed
 from lab.measure.cost import busy_seconds, cost
 from lab.measure.drain import drain, largest_rise
 from lab.measure.overview import all_measures
-from lab.measure.reaction.step import PARTS, cold_start, reaction
+from lab.measure.reaction.step import PARTS, all_divided, cold_start, reaction
 from lab.measure.scaling import scale_events
 
 from .built import pod, receipt, sealed
@@ -35,8 +38,25 @@ def test_the_reaction_is_the_sum_of_its_parts(record):
     assert tuple(found.parts) == PARTS
     # 4 x 1,500 x 1.1 = 6,600 is crossed halfway between 600 at 1000 s and 12,600 at 1001 s.
     assert list(found.parts.values()) == pytest.approx([0.5, 1.5, 0.5, 0.5, 1.0, 2.0, 0.5])
-    assert (found.total_s.value, found.decided_s.value) == pytest.approx((6.5, 2.0))
+    assert (found.total_s.value, found.decided_s.value, found.divided_s.value) == pytest.approx((6.5, 2.0, 2.0 + 4.5 / 30))
     assert found.part("partitions owned").value == found.parts["partitions owned"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "holds"), [((2.85, 4.4), True), ((2.85, 4.6), False), ((1.0, 61.0), False), ((0.0, 89.0), True)]
+)
+def test_a_reaction_at_quick_turns_red_where_it_does_at_real_time(record, seen, holds):
+    """A wait of 2.85 s is 85.5 s, which leaves 4.5 s for a start that no scale divides. As seen all of them are below 90 s."""
+    assert (all_divided(record, *seen) < compressed(REACTION_S, 30)) is holds
+
+
+@given(seconds=st.tuples(*[st.floats(0, 100)] * 3), time=st.sampled_from([1, 5, 15, 30]))
+def test_a_compressed_reaction_is_the_whole_over_the_scale(seconds, time):
+    """Of a wait, a declared start and one that takes the time it takes: the scale divides the first two."""
+    wait, declared, own = seconds
+    inputs = SimpleNamespace(workload=SimpleNamespace(start_s=declared))
+    seen = SimpleNamespace(scale=Scale("any", time, 1), inputs=inputs)
+    assert all_divided(seen, wait / time, declared / time + own) == pytest.approx(sum(seconds) / time)
 
 
 @pytest.mark.parametrize("late", [{1005: 1008}, {1006: 1006.8, 1005: 1020}])

@@ -24,6 +24,7 @@ FACTORS = st.sampled_from([3, 5, 15, 30])
 # of its own, or is read in windows of seconds as seen, so a record that is similar in everything is not similar in them.
 PHYSICAL = (
     "reaction.step.ColdStart.",
+    "reaction.step.Reaction.divided_s",
     "scaling_cost.",
     "dip.",
     "drain.BestDrain.best_s",
