@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,9 +41,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folders", type=Path, nargs="*", metavar="RESULTS", help="results of pytest -m scale")
     text = f"write {outcomes.FILE.name}, in the place of what it has of the same profiles"
     parser.add_argument("--publish", action="store_true", help=text)
+    text = "make its rows in that file no data: it is defined anew, and the records that gave them are gone"
+    parser.add_argument("--forget", metavar="MEASURE", help=text)
     options = parser.parse_args(arguments)
     try:
-        outcome = analyse(*_sides(options.folders), scales.REAL) if options.folders else outcomes.committed()
+        if options.forget:
+            forget(outcomes.read(outcomes.FILE), options.forget).write(outcomes.FILE)
+        outcome = analyse(*_sides(options.folders), scales.REAL) if options.folders else outcomes.read(outcomes.FILE)
     except InputError as error:
         print(f"tests.scale: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -51,6 +55,15 @@ def main(arguments: list[str] | None = None) -> int:
         outcome.beside(outcomes.read(outcomes.FILE)).write(outcomes.FILE)
     print(tables(outcome))
     return 0
+
+
+def forget(outcome: Outcome, measure: str) -> Outcome:
+    """``outcome`` without data on ``measure``. Raises :class:`InputError` where it has no row of it."""
+    if measure not in (known := {row.measure for row in outcome.rows}):
+        raise InputError("command line", "--forget", measure, ", ".join(sorted(known)))
+    nothing = {"reference": None, "relative": False, "estimate": None, "low": None, "high": None, "tolerance": None}
+    blank = {"n": 0, "reference_n": 0, "confidence": 0.0, "verdict": NO_DATA, **nothing}
+    return replace(outcome, rows=tuple(replace(row, **blank) if row.measure == measure else row for row in outcome.rows))
 
 
 def tables(outcome: Outcome) -> str:
