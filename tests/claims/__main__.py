@@ -82,7 +82,9 @@ def _row(claim: Claim) -> list[str | Cell]:
     found = [Cell(claim.missing or claim.non_goal)]
     if claim.verdict != OPEN:
         lacking = f" Missing: {claim.missing}" if claim.missing else ""
-        found = [Cell(claim.number + lacking), Cell(", ".join(claim.sessions))]
+        scales = register.scales(paths.PROJECT / register.TABLE)
+        judged = ", ".join(f"{one} at {scales[one]}" if one in scales else one for one in claim.sessions)
+        found = [Cell(claim.number + lacking), Cell(judged)]
     return [Cell(claim.id, code=True), section, f"“{claim.quote}”", *found, claim.way, Cell(claim.rerun, code=True)]
 
 

@@ -196,6 +196,13 @@ def _judges_records(node: str, project: Path) -> bool:
 
 
 @cache
+def scales(table: Path) -> Mapping[str, str]:
+    """The scale of each session of the table of verdicts."""
+    with table.open(encoding="utf-8", newline="") as rows:
+        return {row["session"]: row["scale"] for row in csv.DictReader(rows)}
+
+
+@cache
 def _judged(table: Path) -> Mapping[tuple[str, str], frozenset[str]]:
     """The verdicts of each session of the table on each test, without its parameters."""
     found: dict[tuple[str, str], set[str]] = {}

@@ -46,6 +46,14 @@ def test_an_entry_has_its_form_and_names_what_is_there(entry, pytestconfig):
         assert program == "pytest" or rest.split()[0] in COMMANDS
 
 
+@pytest.mark.parametrize("section", re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:], ids=lambda text: text.split("\n", 1)[0])
+def test_a_number_that_is_marked_stands_with_its_scale(section):
+    """Whoever reads a number that is not shown to be that of real time reads at which scale it was measured."""
+    sources = re.findall(r"^[\w-]+ = (\S+ \| .+)$", section, re.MULTILINE)
+    marked = {row["scale"] for source in sources for row in handbook.rows_of(source, TABLE) if row.get("real_time")}
+    assert [scale for scale in marked if not re.search(rf"\b{scale}\b", section.partition("-->")[2])] == []
+
+
 def test_a_picture_is_on_a_page():
     """docs/img holds no picture that no page shows, and 1.5 MB at most."""
     pages = [*paths.PROJECT.glob("*.md"), *(paths.PROJECT / "docs").rglob("*.md")]

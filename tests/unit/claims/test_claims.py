@@ -53,11 +53,12 @@ def read(project: Path, *rows: object, name: str = "1.yaml") -> list[register.Te
 
 
 def test_every_row_can_be_used(capsys: pytest.CaptureFixture[str]) -> None:
-    """The committed rows name tests, files and sessions that are there, and all of them are printed."""
+    """The committed rows name tests, files and sessions that are there, and all of them are printed, with a session's scale."""
     assert page.main() == 0
     shown = capsys.readouterr().out
     rows = [claim for text in register.texts(page.CLAIMS) for claim in text.claims]
     assert [claim.id for claim in rows if f"| `{claim.id}` |" not in shown] == []
+    assert "2026-11-23-pairs at quick" in shown
 
 
 def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
