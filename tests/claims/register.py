@@ -106,7 +106,7 @@ def check(text: Text, project: Path) -> None:
             if not (project / named).exists():
                 raise InputError(text.file, f"{claim.id}.command", named, "a file of the project")
         for session in claim.sessions:
-            verdicts = set().union(*(judged.get((session, test), frozenset()) for test in claim.tests))
+            verdicts = frozenset[str]().union(*(judged.get((session, test), frozenset()) for test in claim.tests))
             if not verdicts or (claim.verdict == HELD and HELD not in verdicts):
                 allowed = f"a session of {TABLE} that judged one of its tests" + (", and held it" if verdicts else "")
                 raise InputError(text.file, f"{claim.id}.sessions", session, allowed)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from lab.errors import BAD_INPUT, InputError
 from lab.flags import Flags
@@ -61,8 +62,15 @@ def forget(outcome: Outcome, measure: str) -> Outcome:
     """``outcome`` without data on ``measure``. Raises :class:`InputError` where it has no row of it."""
     if measure not in (known := {row.measure for row in outcome.rows}):
         raise InputError("command line", "--forget", measure, ", ".join(sorted(known)))
-    nothing = {"reference": None, "relative": False, "estimate": None, "low": None, "high": None, "tolerance": None}
-    blank = {"n": 0, "reference_n": 0, "confidence": 0.0, "verdict": NO_DATA, **nothing}
+    nothing: dict[str, Any] = {
+        "reference": None,
+        "relative": False,
+        "estimate": None,
+        "low": None,
+        "high": None,
+        "tolerance": None,
+    }
+    blank: dict[str, Any] = {"n": 0, "reference_n": 0, "confidence": 0.0, "verdict": NO_DATA, **nothing}
     return replace(outcome, rows=tuple(replace(row, **blank) if row.measure == measure else row for row in outcome.rows))
 
 

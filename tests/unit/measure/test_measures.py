@@ -4,6 +4,7 @@ import copy
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -55,7 +56,7 @@ def test_a_compressed_reaction_is_the_whole_over_the_scale(seconds, time):
     """Of a wait, a declared start and one that takes the time it takes: the scale divides the first two."""
     wait, declared, own = seconds
     inputs = SimpleNamespace(workload=SimpleNamespace(start_s=declared))
-    seen = SimpleNamespace(scale=Scale("any", time, 1), inputs=inputs)
+    seen: Any = SimpleNamespace(scale=Scale("any", time, 1), inputs=inputs)
     assert all_divided(seen, wait / time, declared / time + own) == pytest.approx(sum(seconds) / time)
 
 
