@@ -8,7 +8,7 @@ Method. Profile ``idle-times``: 22 arrivals, few messages ("drip"), and a surge.
 stamps that sum to the whole.
 
 Asserted. At least 20 arrivals. 95 % wait for no more than poll or sync and a fifth; the HPA wakes sooner; both hold 90 s,
-all of it divided by the scale. In "drip" only the HPA asks.
+divided. In "drip" only the HPA asks.
 
 Refuted by a longer wait, or a ratio of 1.
 """
