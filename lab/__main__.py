@@ -20,6 +20,7 @@ COMMANDS = {
     "demo": "one trial in a folder of your own, with the live board and the report: begin here",
     "accept": "one trial of your ScaledObject on your traffic: ship or don't ship, and what to change",
     "audit": "what ScaledObjects will do that nobody meant: rules over files, each finding with its number and its cure",
+    "check-consumer": "whether your own consumer keeps the contract: joins, commits, reports, receipts, a kill",
     "simulate": "what a ScaledObject would do on a profile, without a cluster",
     "sync": "what one sync of the HPA decides on a lag, and why: metric, ratio, tolerance, cap, window, policy",
     "tune": "the cheapest ScaledObject that is not late: variants of a given one, simulated",
@@ -36,7 +37,7 @@ COMMANDS = {
     "down": "end clusters kept with --keep-cluster, and what a crash left",
 }
 # The extra that a command takes as a whole, where the first module that lacks may be of a smaller one.
-LEAST = {"report": "report"} | dict.fromkeys(("accept", "demo", "build", "images", "down"), "trial")
+LEAST = {"report": "report"} | dict.fromkeys(("accept", "check-consumer", "demo", "build", "images", "down"), "trial")
 COMPLETION = "_ARGCOMPLETE"  # a shell asks what may follow COMP_LINE
 READER_GONE = 128 + 13  # what a shell says of a program that SIGPIPE ended
 
@@ -107,7 +108,7 @@ def _parser(given: Sequence[str]) -> Flags:
             continue
         try:
             with extras.needed(_least(given)):
-                module = importlib.import_module(f"lab.commands.{name}")
+                module = importlib.import_module(f"lab.commands.{name.replace('-', '_')}")
         except extras.NotInstalled as error:
             if not {"-h", "--help"} & set(given):
                 raise

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from lab import yamlfile
 from lab.errors import InputError, report, together
-from lab.flags import choice, whole
-from lab.inputs import consumer, producer, settings, starts, topics
+from lab.flags import ANY, choice, whole
+from lab.inputs import consumer, own_consumer, producer, settings, starts, topics
 from lab.inputs.scale import Scale
 from lab.inputs.settings import setting
 from lab.inputs.starts import Nodes, Quantiles
@@ -35,6 +35,16 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
     pod_owner: str = setting(
         DEPLOYMENT, choice(DEPLOYMENT, STATEFUL_SET), "kind of the object that makes the pods; a StatefulSet's keep their names"
     )
+    command: str = setting(
+        "", own_consumer.COMMAND, "your own consumer in place of the lab's, where pods are processes; it stands for the image"
+    )
+    image: str = setting("", ANY, "image of your own consumer where pods are containers; its entrypoint runs")
+    env: str = setting("", own_consumer.ENV, "variables of your own consumer; $(TOPIC) stands for a variable of the trial's")
+    rung: str = setting(
+        own_consumer.RECEIPTS,
+        choice(*own_consumer.RUNGS),
+        "what your own consumer tells (docs/your-consumer.md); black-box, where a file with a command or an image says nothing",
+    )
 
     @classmethod
     def of(cls, content: Mapping[str, Any], where: object) -> Self:
@@ -57,9 +67,19 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
         super().check_together(where)
         if self.store_contention and not self.store_slots:
             raise InputError(where, "store_contention", self.store_contention, "0, unless store_slots is 1 or more")
+        if self.rung != own_consumer.RECEIPTS and not self.own:
+            allowed = f"{own_consumer.RECEIPTS}, which the lab's consumer writes, without a command or an image of your own"
+            raise InputError(where, "rung", self.rung, allowed)
+        if self.env and not self.own:
+            raise InputError(where, "env", self.env, "none, without a command or an image of your own consumer")
         if self.membership == consumer.STATIC and self.pod_owner != STATEFUL_SET:
             allowed = f"{consumer.DYNAMIC}, unless pod_owner is {STATEFUL_SET}: the next pod of a {DEPLOYMENT} has another name"
             raise InputError(where, "membership", self.membership, allowed)
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a user's own consumer, and not the lab's."""
+        return bool(self.command or self.image)
 
     def to_dict(self) -> dict[str, Any]:
         """All settings as plain data."""
@@ -106,6 +126,10 @@ def load(file: Path) -> tuple[Workload, int]:
         if found.starts:
             allowed = "0 to 3,600 s: all pods of a trial start alike; simulate, tune and plane take quantiles"
             report(InputError(read.where, "start_s", read.content["start_s"], allowed))
+        if found.workload.own:
+            field = "command" if found.workload.command else "image"
+            allowed = "none: a trial runs the lab's consumer; check-consumer takes your own"
+            report(InputError(read.where, field, read.content[field], allowed))
         if found.nodes:
             allowed = "none: a trial has one node, with room for all; simulate, tune and plane take it"
             report(InputError(read.where, "nodes", read.content["nodes"], allowed))
@@ -119,7 +143,7 @@ def parse(read: Document) -> WorkloadFile:
         given.choice("kind", "Workload")
         given.known(*FILES, *(one.name for one in settings.declared(Workload)))
         partitions = given.whole("partitions", 1, MOST_PARTITIONS, PARTITIONS)
-        own = {name: value for name, value in given.content.items() if name not in FILES}
+        own = own_consumer.flat({name: value for name, value in given.content.items() if name not in FILES})
         spread = starts.quantiles(given, "start_s") if isinstance(own.get("start_s"), dict) else None
         workload = Workload.of(own | ({"start_s": spread.median} if spread else {}), read.where)
         topics.check(workload.topics, partitions, read.where)
@@ -139,6 +163,8 @@ def json_schema() -> dict[str, Any]:
     fields = {"kind": {"const": "Workload"}, "partitions": partitions, "nodes": starts.nodes_schema()}
     declared = {one.name: one.json_schema() for one in settings.declared(Workload)}
     declared["start_s"] |= starts.json_schema()
+    declared["command"] |= {"type": ["string", "array"]}
+    declared["env"] |= {"type": ["object", "string"]}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "workload",

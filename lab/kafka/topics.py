@@ -27,7 +27,7 @@ def create(
 
     A write with acks=all waits for ``min_insync`` of them; None: as the broker says. Returns when the broker knows them.
     """
-    admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2, **(settings or {})})
     own = {} if min_insync is None else {"min.insync.replicas": str(min_insync)}
     wanted = [NewTopic(name, num_partitions=count, replication_factor=copies, config=own) for name, count in partitions.items()]
     _finish(admin.create_topics(wanted, operation_timeout=ANSWER_S), "created", KafkaError.TOPIC_ALREADY_EXISTS)
