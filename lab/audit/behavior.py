@@ -131,7 +131,7 @@ def jump_to_zero(here: Scaled) -> Iterator[Hit]:
     left, window_s = here.most, here.down_window_s
     if here.cooldown_s >= window_s:
         left = way.after(here.cooldown_s - window_s, here.most)
-    if left > 1:
+    if left > here.floor:
         words = (
             f"{left:,} of {here.most:,} pods stop at once after cooldownPeriod {here.cooldown_s:,} s: KEDA ignores scaleDown"
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import difflib
 import functools
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,8 +72,8 @@ def changed(content: Mapping[str, Any], changes: Mapping[Path, Any]) -> dict[str
     made: Any = copy.deepcopy(dict(content))
     for path, value in changes.items():
         place = made
-        for part in path[:-1]:
-            if isinstance(place, dict) and not isinstance(place.get(part), dict | list):
+        for part, below in itertools.pairwise(path):
+            if isinstance(place, dict) and not isinstance(place.get(part), list if isinstance(below, int) else dict):
                 place[part] = {}
             place = place[part]
         if value is not REMOVED:

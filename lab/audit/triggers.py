@@ -23,7 +23,7 @@ from lab.inputs.triggers.cron import Cron
 _SUM = re.compile(r"\s*\w+(\s*\+\s*\w+)*\s*")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 BEGINS = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday: hours are counted from it, so that an answer does not depend on the day
-_DAYS, _MOST_TIMES, _YEARS = 28, 5000, (2026, 2027)
+_DAYS, _MOST_TIMES, _YEARS = 14, 5000, (2026, 2027)
 _LONG_H = 20.0  # a stretch of a day that nobody means by hours
 _FIXED = ("EST", "MST", "HST")  # zones that never change their clocks
 FALLBACK: Path = ("spec", "fallback")
@@ -262,7 +262,7 @@ def _parses(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _open(when: Cron) -> tuple[float, float]:
-    """Hours a week that ``when`` is active in four weeks, or in its first thousands of times; its longest stretch, h."""
+    """Hours a week that ``when`` is active in two weeks, or in its first thousands of times; its longest stretch, h."""
     now, last, hours, stretch, longest = BEGINS, BEGINS + timedelta(days=_DAYS), 0.0, 0.0, 0.0
     for _ in range(_MOST_TIMES):
         if now >= last:

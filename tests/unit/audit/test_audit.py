@@ -9,12 +9,14 @@ import time
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab import paths
 from lab.__main__ import main
 from lab.audit.findings import RULES
 from lab.audit.rules import ERROR
-from tests.unit.audit.test_rules import BASE, CONTENT, PROMETHEUS, audit, text_of
+from tests.unit.audit.test_rules import BASE, CONTENT, FIRES, PROMETHEUS, audit, scaled, text_of
 
 OF_PARTITIONS = ("idle-replicas", "one-past-partitions", "unreachable-last")
 # Rules that a public file of few surprises fires none of.
@@ -76,6 +78,26 @@ def test_what_can_not_be_read_is_told_and_no_pass(text, objects, said):
     assert (said in "".join(found.unread)) if said else found.unread == ()
 
 
+JUNK = st.sampled_from([None, True, 0, -1, 10**12, 0.5, "", "x", "-1", "9" * 20, [], [1], {}, {1: [2]}, ["a", {}], {"a": None}])
+
+
+@given(st.sampled_from(FIRES), st.data())
+def test_junk_in_any_place_is_no_fault(case, data):
+    """Whatever stands in a field, of a ScaledObject or of what is beside it, the audit of the rest goes on."""
+    _, changes, _, _, beside, facts = case
+    objects = json.loads(json.dumps([scaled(changes), *beside[:2]]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.sampled_from(objects))
+        while True:
+            inner = list(place) if isinstance(place, dict) else list(range(len(place)))
+            key = data.draw(st.sampled_from(inner))
+            if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
+                break
+            place = place[key]
+        place[key] = data.draw(JUNK)
+    audit(yaml.safe_dump_all(objects), facts)
+
+
 def test_what_is_not_known_is_no_pass():
     """A rule that lacks a number says so, by the flag that would give it; a topic's own object gives it too."""
     found = audit(BASE, {"partitions": {}})
@@ -110,6 +132,8 @@ def test_a_diff_changes_its_object_alone(tmp_path, text):
     for one in audit(text, {}).findings:
         if one.rule != "unreachable-last":
             continue
+        begins, context = re.search(r"^@@ -(\d+).*\n[ -](.*)", one.diff, re.MULTILINE).groups()
+        assert text.splitlines()[int(begins) - 1] == context
         (tmp_path / "a.yaml").write_text(text)
         subprocess.run(["git", "apply", "-"], input=one.diff + "\n", text=True, cwd=tmp_path, check=True, timeout=60)
         made = list(yaml.safe_load_all((tmp_path / "a.yaml").read_text()))

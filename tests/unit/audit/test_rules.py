@@ -246,6 +246,7 @@ SILENT = [
     ("uncommitted-group", {"least": 0, "k.activationLagThreshold": "24"}, [], {}),
     ("jump-to-zero", {"least": 0, "cool": 1740, "down": policies("Pods/1/60")}, [], {}),
     ("jump-to-zero", {"down": policies("Pods/1/60")}, [], {}),
+    ("jump-to-zero", {"least": 3, "idle": 0, "cool": 1740, "down": policies("Pods/1/60")}, [], {}),
     ("one-poll-to-zero", {"least": 0, "cool": 300}, [], {}),
     ("one-poll-to-zero", {"cool": 30}, [], {}),
     ("zero-on-slow-source", {"also": [PROMETHEUS]}, [], {}),
@@ -297,3 +298,12 @@ def test_every_rule_is_tried():
     assert len(ids) == len(set(ids)) == 35
     assert {case[0] for case in FIRES} == {case[0] for case in SILENT} == set(ids)
     assert {one.severity for one in RULES} == set(SEVERITIES)
+
+
+def test_a_change_makes_its_way():
+    """A mapping that is missing, or is something else, is made; what goes takes nothing along."""
+    assert cure.changed({"a": [1], "c": 3}, {("a", "b"): 2, ("d", "e", "f"): 4, ("c",): REMOVED}) == {
+        "a": {"b": 2},
+        "d": {"e": {"f": 4}},
+    }
+    assert cure.changed({"a": [{"b": 1}, {"b": 2}]}, {("a", 1, "b"): 3}) == {"a": [{"b": 1}, {"b": 3}]}
