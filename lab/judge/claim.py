@@ -7,7 +7,7 @@ from typing import Self
 
 from lab.judge.aggregate import interval
 from lab.judge.pairs import Difference, Pairs
-from lab.judge.quantity import Bound, Comparison, Quantity
+from lab.judge.quantity import SIGNS, Bound, Comparison, Quantity
 from lab.number_format import beside, number
 
 HELD, BREACHED, NO_DATA, INVALID = "held", "breached", "no data", "invalid"
@@ -78,8 +78,13 @@ class Verdict:
         """Whether it fails no test: it held, or, where that is said of it, it is as expected."""
         return self.verdict == HELD if self.as_expected is None else self.as_expected
 
+    @property
+    def target(self) -> str:
+        """The bound with its operator and its unit."""
+        return f"{SIGNS.get(self.operator, self.operator)} {number(self.bound)} {self.unit}".rstrip()
+
     def __str__(self) -> str:
-        wanted, shows = f"wanted {self.operator} {number(self.bound)} {self.unit}", f": {self.why}" if self.why else ""
+        wanted, shows = f"wanted {self.target}", f": {self.why}" if self.why else ""
         if self.repeats is not None:
             wanted += f" ({self.repeats})"
         if self.pairs is not None:

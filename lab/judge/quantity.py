@@ -26,6 +26,7 @@ HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     ">": operator.gt,
 }
+SIGNS = {"<=": "≤", ">=": "≥", "==": "="}  # an operator as it is shown, where not as it is written
 
 
 class Bound(float):

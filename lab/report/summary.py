@@ -229,10 +229,9 @@ class Summary:
         for row in self.rows:
             more = f"; {runs(row)}" if row.repeats or row.pairs else ""
             shown = "no data" if row.measured is None else measured(row, "{:,.4g}".format)
-            wanted = f"{row.operator} {row.bound:,g} {row.unit}"
             said = "" if row.as_expected is None else "; as expected" if row.as_expected else "; not as expected"
             worth = f"; {row.real_time}" if row.real_time else ""
-            told.append(f"{row.verdict:>8}  {row.kind:<9}  {row.objective}: {shown} (wanted {wanted}){more}{said}{worth}")
+            told.append(f"{row.verdict:>8}  {row.kind:<9}  {row.objective}: {shown} (wanted {row.target}){more}{said}{worth}")
         return [*told, self.tally] if told else []
 
     @property

@@ -16,7 +16,6 @@ MARKS = {"held": "✔", "breached": "✘", "no data": "?", "invalid": "!"}
 NOT_BEGUN = "it was not begun"
 NOT_STATED = "not stated"  # where a bound is from: an objective of a text, an SLO, a pilot
 LONGEST = 260  # characters of a reason beside others
-SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 PREFIX = re.compile(r"^[^.?:]{1,30}:\s+")  # of a module's docstring, as "Experiment 3: "
 VERDICTS = ("verdict", "kind", "claim", "quantity", "measured", "wanted", "runs", "source", "experiment", "records")
 
@@ -94,7 +93,7 @@ def measured(row: Row, text: Callable[[float], str] = number) -> str:
 
 def target(row: Row) -> str:
     """The bound of a verdict with its operator and its unit."""
-    return f"{SIGNS.get(row.operator, row.operator)} {number(row.bound)} {row.unit}".rstrip()
+    return row.target
 
 
 def runs(row: Row) -> str:

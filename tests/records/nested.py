@@ -17,6 +17,7 @@ import pytest
 from lab import paths
 from lab.errors import LabFault
 from lab.inputs import scale as scales
+from lab.judge.quantity import SIGNS
 from tests.records.plugin import ONE_RECORD
 
 TIMEOUT_S = 1800  # a minute or two on a quiet machine
@@ -139,5 +140,5 @@ def _near(one: float | None, other: float | None) -> bool:
 
 def _text(row: Mapping[str, Any]) -> str:
     measured = "no data" if row["measured"] is None else f"{row['measured']:.9g} {row['unit']}"
-    wanted = f"wanted {row['operator']} {row['bound']:g}"
+    wanted = f"wanted {SIGNS.get(row['operator'], row['operator'])} {row['bound']:g}"
     return f"{row['objective']}: {measured}, {wanted}, {row['verdict']}: {row['why']!r} of {', '.join(row['trials'])}"

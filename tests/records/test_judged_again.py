@@ -79,7 +79,7 @@ def test_the_archive_is_judged_session_by_session(tmp_path, monkeypatch, capsys)
         assert command.main(["--archive", "one"]) == code
     same, differs, named = capsys.readouterr().out.splitlines()
     assert (same, differs) == ("1 of 1 one: as locked", "1 of 1 one: 1 differ")
-    assert named.startswith("  own: flips: 1 flips, wanted <= 2, held: 'the group is calm' of x before, flips: 2 flips")
+    assert named.startswith("  own: flips: 1 flips, wanted ≤ 2, held: 'the group is calm' of x before, flips: 2 flips")
 
 
 @pytest.mark.parametrize(("session", "rows"), COMMITTED)
@@ -124,7 +124,7 @@ def test_a_verdict_that_differs_is_named(change):
     never = ROW | {"measured": math.inf}
     assert differences({"test": [never]}, {"test": Said([dict(never)], {}, True)}) == []
     (line,) = differences(before, {"test": Said([ROW | change], {}, True)})
-    assert line.startswith("test: flips: 1 flips, wanted <= 2, held: 'the group is calm' of x before, ")
+    assert line.startswith("test: flips: 1 flips, wanted ≤ 2, held: 'the group is calm' of x before, ")
     assert len(differences(before, {"test": Said([], {}, False)})) == len(differences(before, {})) == 1
 
 

@@ -69,8 +69,8 @@ def test_a_verdict_carries_number_bound_unit_sentence_and_source():
     found = judge(Bound(5, "text 1, section 5") >= SEVEN, "calm is cheap", kind="control")
     assert (found.objective, found.measured, found.operator, found.bound, found.unit) == ("flips", 7, "<=", 5, "flips")
     assert (found.kind, found.source) == ("control", "text 1, section 5")
-    assert str(found) == "flips: 7 flips, wanted <= 5 flips: breached: calm is cheap"
-    assert str(judge(NONE == 0, "calm")) == "flips: no data (no sample); wanted == 0 flips: calm"
+    assert str(found) == "flips: 7 flips, wanted ≤ 5 flips: breached: calm is cheap"
+    assert str(judge(NONE == 0, "calm")) == "flips: no data (no sample); wanted = 0 flips: calm"
 
 
 def test_a_comparison_is_no_truth_value():

@@ -93,7 +93,7 @@ def test_a_verdict_of_runs_says_how_often_the_worst_and_the_interval():
     found = judge(hold(Runs([1, 2, 3, 2, 6, 4])).growth <= 5, "it ends")
     assert (found.measured, found.repeats.worst, found.repeats.low, found.repeats.high) == (2.5, 6, 1, 6)
     said = "held in 5 of 6, worst 6, median within 1 to 6 (97 %)"
-    assert f"wanted <= 5 messages/s ({said}): breached" in str(found)
+    assert f"wanted ≤ 5 messages/s ({said}): breached" in str(found)
     assert judge(hold(Runs([3, 1])).growth >= 1, "x").repeats.worst == 1
     assert judge(hold(Runs([3, 1])).growth == 2.5, "x").repeats.worst == 1
     unknown = judge(hold(Runs([1, -1])).growth < 5, "it ends")  # the summary of the others would hide the one without
