@@ -1,8 +1,12 @@
 """Policies, traffic and pods that the tests of the simulator share."""
 
+from datetime import UTC, datetime
+
 import numpy as np
 
 from lab import paths
+from lab.foresee.group import Consumers
+from lab.foresee.situation import Situation
 from lab.foresee.usage import Footprint
 from lab.inputs import policy, scaledobject
 from lab.inputs.profile import Profile, Step
@@ -51,3 +55,25 @@ def lag_150_with(*others, alone=False):
 def asking(query, threshold):
     """A prometheus trigger."""
     return {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": query, "threshold": str(threshold)}}
+
+
+PODS = Consumers(100.0, 3.0)
+UNEVEN = np.concatenate([np.full(P // 2, 1.5 / P), np.full(P // 2, 0.5 / P)])
+TWO, ONE = (Situation(step(180, 1800), UNEVEN, PODS, topics=count) for count in (2, 1))
+SEVEN = datetime(2026, 1, 15, 7, 54, tzinfo=UTC)
+
+
+def of_topics(threshold, *named, kind="kafka", **more):
+    """A trigger of this lagThreshold for each topic that is named; "" is none."""
+    content = (lag_150() if kind == "kafka" else lasting()).content
+    (trigger,) = content["spec"]["triggers"]
+    own = {name: value for name, value in trigger["metadata"].items() if name not in ("topic", "topicFromEnv")}
+    own |= {"lagThreshold": str(threshold)} | more
+    content["spec"]["triggers"] = [{"type": kind, "metadata": own | ({"topic": one} if one else {})} for one in named]
+    return scaledobject.parse(content, "my.yaml")
+
+
+def timed(start="57 7 * * *", end="27 8 * * *", replicas=24, *, alone=False):
+    """lag_150 with 24 pods from 180 s to 1,980 s after SEVEN; ``alone``: without its trigger on lag."""
+    metadata = {"timezone": "Etc/UTC", "start": start, "end": end, "desiredReplicas": str(replicas)}
+    return lag_150_with({"type": "cron", "metadata": metadata}, alone=alone)

@@ -8,8 +8,7 @@ from lab.foresee.notes import notes
 from lab.foresee.scaler import Scaler
 from lab.foresee.simulate import simulate
 from lab.inputs import scaledobject
-from tests.unit.foresee.groups import CPU, asking, lag_150_with
-from tests.unit.foresee.test_simulate import TWO, of_topics
+from tests.unit.foresee.groups import CPU, TWO, asking, lag_150_with, of_topics
 from tests.unit.foresee.test_triggers import BUSY, used
 
 

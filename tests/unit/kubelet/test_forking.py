@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -266,33 +265,6 @@ async def test_a_folder_that_is_not_there_is_a_start_error_as_for_an_executed_po
         assert (shown["exitCode"], shown["reason"]) == (128, "StartError")
         assert "No such file" in shown["message"]
         assert own_children() - before == {n.zygote.pid}
-
-
-BASE = {"PATH": f"{FOLDER}:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONPATH": "/programs", "COLOUR": "blue"}
-
-
-@pytest.mark.parametrize(
-    ("command", "env", "taken"),
-    [
-        (["python", "-m", "work"], {}, True),
-        (["python3", "-m", "work", "--flag"], {"COLOUR": "red", "TZ": "Asia/Tokyo"}, True),
-        ([str(FOLDER / "python"), "-m", "work"], {}, True),
-        (["python", "-m", "other"], {}, False),
-        (["python", "-u", "-m", "work"], {}, False),
-        (["python", "work.py"], {}, False),
-        (["python"], {}, False),
-        (["sh", "-m", "work"], {}, False),
-        (["no-such-python", "-m", "work"], {}, False),
-        (["python", "-m", "work"], {"PATH": "/nowhere"}, False),
-        (["python", "-m", "work"], {"PYTHONPATH": "/others"}, False),
-        (["python", "-m", "work"], {"LANG": "de_DE.UTF-8"}, False),
-        (["python", "-m", "work"], {"LD_PRELOAD": "/x.so"}, False),
-    ],
-)
-def test_only_what_comes_to_the_same_is_forked(tmp_path: Path, command: list[str], env: Mapping[str, str], taken: bool) -> None:
-    """A listed module of the image's own interpreter, with the variables that act before it as the zygote has them."""
-    made = Zygote(tmp_path, FOLDER, ["work"], {"PYTHONPATH": "/programs"})
-    assert made.takes(command, BASE | env) is taken
 
 
 async def test_the_labs_consumer_can_be_forked(run: Path) -> None:
