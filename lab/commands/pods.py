@@ -41,7 +41,7 @@ class Pods:
     """The ``consumers``; the partitions, topics and entities that events are spread over; why so much is in flight.
 
     ``sizes`` are the partitions of each topic, () for as many on each. ``traffic`` is each topic's part of the traffic, () for
-    as much on each partition.
+    as much on each partition. ``swing`` is what is in flight at least and at most, s; None where no commit interval tells it.
     """
 
     consumers: Consumers
@@ -51,6 +51,7 @@ class Pods:
     in_flight: str
     sizes: tuple[int, ...] = ()
     traffic: tuple[float, ...] = ()
+    swing: tuple[float, float] | None = None
 
     def shares(self, profile: Profile, seed: int) -> Floats:
         """The part of each partition of the traffic of ``profile``."""
@@ -80,14 +81,18 @@ def read(
     """The pods of ``scaled`` in a trial at ``scale``, whose times are as seen there. Raises :class:`InputError` for what is
     missing.
 
-    A flag wins over the workload, the workload over records and defaults. What records measure wins over a workload's times.
+    A flag wins over the workload, the workload over records and defaults. What records measure wins over a workload's times;
+    but what a scale divides, they tell for their own scale alone: at another one pods start and commit as is declared.
     """
     asked: dict[str, Any] = {}
     spread = {"partitions": PARTITIONS, "topics": 1, "entities": ENTITIES}
     flying, by = InFlight(CLIENTS_COMMIT_S), f"a commit every {CLIENTS_COMMIT_S:g} s, the default of Kafka's clients"
+    alike = all(record.scale.time == scale.time for record in records)
     real = scale.name == scales.REAL
 
     def take(workload: Workload, rate: float, partitions: int, footprint: Footprint) -> None:
+        nonlocal flying, by
+        flying, by = InFlight.of(workload, scale.time), f"commit_interval_ms {workload.commit_interval_ms} and a poll's work"
         asked.update(rate=rate, balancer=workload.balancer, footprint=footprint)
         spread.update(partitions=partitions, topics=workload.topics, entities=workload.entities)
 
@@ -104,7 +109,6 @@ def read(
             raise InputError(written.where, "store_slots", workload.store_slots, allowed)
         theirs = real and not records  # else it is a trial's pods that are simulated
         take(workload, workload.rate, partitions, Footprint.of_theirs(workload) if theirs else Footprint.of(workload))
-        flying, by = InFlight.of(workload, scale.time), f"commit_interval_ms {workload.commit_interval_ms} and a poll's work"
         before = 0.0 if real else START_S
         if (workload.start_s or file.starts) and not measured:
             asked["start_s"] = before + workload.start_s / scale.time
@@ -124,16 +128,23 @@ def read(
         allowed = f"one number for each of {spread['topics']} topics, not all 0"
         raise InputError("command line", "--topic-traffic", weights, allowed)
     spread_over = (spread["partitions"], spread["topics"], spread["entities"])
-    told = f"{flying.least_s:.3g} to {flying.most_s:.3g} s by {by}"
-    if measured or options.in_flight_s is not None:
-        told = "as measured" if options.in_flight_s is None else "as given"
+    swing: tuple[float, float] | None = None
+    if options.in_flight_s is not None:
+        told = "as given"
+    elif measured and alike:
+        told = "as measured"
+    else:
+        told, swing = f"{flying.least_s:.3g} to {flying.most_s:.3g} s by {by}", (flying.least_s, flying.most_s)
+        asked["in_flight_s"] = flying.mean_s
+    if measured and not alike and "start_s" not in asked:
+        declared = records[0].inputs.workload.start_s
+        asked["start_s"] = max(0.0, measured.consumers.start_s + declared / scale.time - declared / records[0].scale.time)
     if measured:
-        return Pods(replace(measured.consumers, **asked), *spread_over, told, sizes, weights)
+        return Pods(replace(measured.consumers, **asked), *spread_over, told, sizes, weights, swing)
     if "start_s" not in asked:
         allowed = "0 to 3600 s from a decision until a new pod joins the group, start_s in a --workload, or a --calibrate"
         raise InputError("command line", "--start-s", None, allowed)
-    asked.setdefault("in_flight_s", flying.mean_s)
-    return Pods(Consumers(**asked), *spread_over, told, sizes, weights)
+    return Pods(Consumers(**asked), *spread_over, told, sizes, weights, swing)
 
 
 def _spread(options: argparse.Namespace, spread: dict[str, int]) -> tuple[int, ...]:
