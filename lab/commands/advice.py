@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from lab import paths, yamlfile
@@ -12,17 +12,19 @@ from lab.commands.situation import Question
 from lab.errors import InputError, NoData
 from lab.flags import Flags
 from lab.foresee import variants
-from lab.foresee.choice import Outcome, recommend, shortlist
+from lab.foresee.choice import Recommendation
+from lab.foresee.situation import START_S
 from lab.foresee.variants import Variant
+from lab.inputs import scale as scales
 from lab.inputs import yaml_edit
 from lab.inputs.inputs import Inputs
+from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import ScaledObject
 from lab.judge.claim import BREACHED, Verdict
 from lab.measure.calibration import starts
-from lab.number_format import beside, number
+from lab.number_format import beside
 from lab.record.store import Record
 from lab.report.session import Advice
-from lab.report.verdict_text import SIGNS
 from lab.trial.user_files import PROFILE, UserFiles
 
 NO_CHANGE = "no change of the ScaledObject is proposed"
@@ -36,16 +38,17 @@ def advise(given: UserFiles, inputs: Inputs, breached: Collection[str], record: 
     """
     assert given.scaledobject is not None
     try:
-        question = _question(given, inputs, record)
-        found = tune.simulated(question, variants.CANDIDATES, os.cpu_count() or 1)
-        chosen, reasons = _choice(question, found)
+        question, *others = _questions(given, inputs, record)
+        found, advice = tune.searched(question, variants.CANDIDATES, os.cpu_count() or 1)
+        chosen, reasons = _choice(question, others, advice)
     except InputError as error:
         return Advice(notes=[f"{NO_CHANGE}: {error}"]), ""
     if not chosen.changes:
         return Advice(notes=[f"{NO_CHANGE}: none of {len(found):,} that were simulated is worth it"]), ""
     before = yamlfile.text(given.scaledobject)
     after = yaml_edit.edited(before, question.scaled.content, chosen.scaled.content)
-    notes = [*reasons, *effects(breached, _verdicts(question, question.scaled), _verdicts(question, chosen.scaled))]
+    worst = f"simulated at real time: {tune.worst_of(question)}"
+    notes = [*reasons, worst, *effects(breached, _verdicts(question, question.scaled), _verdicts(question, chosen.scaled))]
     return Advice(yaml_edit.difference(given.scaledobject.name, before, after), notes), after
 
 
@@ -58,8 +61,7 @@ def effects(breached: Collection[str], given: Sequence[Verdict], changed: Sequen
     return [
         *([f"a simulation of the file as it is does not show: {', '.join(unseen)}"] if unseen else []),
         *(
-            f"simulated: {one.objective}: {_number(one)} as given, {_number(other)} with the change, "
-            f"wanted {SIGNS.get(one.operator, one.operator)} {number(one.bound)} {one.unit}"
+            f"simulated: {one.objective}: {_number(one)} as given, {_number(other)} with the change, wanted {one.target}"
             for one, other in zip(given, changed, strict=True)
             if BREACHED in (one.verdict, other.verdict)
         ),
@@ -70,13 +72,15 @@ def _number(one: Verdict) -> str:
     return "no data" if one.measured is None else beside(one.measured, one.bound)
 
 
-def _choice(question: Question, found: Sequence[Outcome]) -> tuple[Variant, list[str]]:
-    """The recommended variant, or where a simulation of it breaches anything the next that doesn't; and why, a line a field."""
-    advice = recommend(question.situation, question.scaled, found, question.objective_s)
+def _choice(question: Question, others: Sequence[Question], advice: Recommendation) -> tuple[Variant, list[str]]:
+    """The recommended variant, or where a simulation of it breaches anything the simplest that doesn't; and why, by field.
+
+    It is to hold at each point of the HPA's sync, in ``question`` and in the ``others``; where none does, in ``question``.
+    """
     chosen, partitions = advice.chosen.variant, len(question.situation.shares)
     capped = variants.with_changes(question.scaled, {**chosen.changes, variants.MOST: partitions})
-    others = sorted([capped, *shortlist(found)], key=lambda one: len(one.changes))
-    held = next((one for one in (chosen, *others) if not _breached(question, one)), chosen)
+    simplest = sorted([capped, *advice.others], key=lambda one: len(one.changes))
+    held = _first_held([question, *others], [chosen, *simplest]) or chosen
     if held is chosen:
         return chosen, [str(reason) for reason in advice.reasons]
     before = variants.in_force(question.scaled)
@@ -84,22 +88,44 @@ def _choice(question: Question, found: Sequence[Outcome]) -> tuple[Variant, list
     return held, [f"{field} {variants.text_of(old)} -> {variants.text_of(new)}" for field, old, new in values]
 
 
-def _breached(question: Question, one: Variant) -> bool:
-    return any(verdict.verdict == BREACHED for verdict in _verdicts(question, one.scaled))
+def _first_held(questions: Sequence[Question], tried: Sequence[Variant]) -> Variant | None:
+    """The first of ``tried`` that breaches nothing in any of the ``questions``, else in the first of them; None for none."""
+    held = None
+    for one in tried:
+        if not _breaches(questions[0], one):
+            if not any(_breaches(other, one) for other in questions[1:]):
+                return one
+            held = held or one
+    return held
+
+
+def _breaches(question: Question, one: Variant) -> bool:
+    """Whether ``one`` breaches anything at any point of the HPA's sync."""
+    return any(verdict.verdict == BREACHED for each in _at_points(question, one.scaled) for verdict in each)
 
 
 def _verdicts(question: Question, scaled: ScaledObject) -> list[Verdict]:
-    """The verdicts of a simulation of ``scaled`` in the situation of ``question``."""
+    """The worst verdict on each objective of ``scaled`` in the situation of ``question``, over the points of the HPA's sync."""
+    return [simulate.gravest(one) for one in zip(*_at_points(question, scaled), strict=True)]
+
+
+def _at_points(question: Question, scaled: ScaledObject) -> Iterable[list[Verdict]]:
     asked = replace(question, scaled=scaled)
-    return simulate.verdicts(asked, simulate.forecast(asked, asked.simulated()))
+    return simulate.at_points(asked, asked.simulated())
 
 
-def _question(given: UserFiles, inputs: Inputs, record: Record | None) -> Question:
-    """The question that ``elastic-lab tune`` would be asked with these files. Raises :class:`InputError` like it."""
+def _questions(given: UserFiles, inputs: Inputs, record: Record | None) -> list[Question]:
+    """What ``tune`` would be asked with these files, and the same at the trial's scale. Raises :class:`InputError` like it."""
+    real = scales.load(scales.REAL)
+    return [_question(given, inputs, record, one) for one in dict.fromkeys((real, inputs.scale))]
+
+
+def _question(given: UserFiles, inputs: Inputs, record: Record | None, scale: Scale) -> Question:
     parser = Flags("elastic-lab accept", None, environment=False)
     situation.add_flags(parser)
     words = [f"--scaledobject={given.scaledobject}", f"--profile={given.profile or paths.PROFILES / f'{PROFILE}.yaml'}"]
     rate = [f"--pod-rate={inputs.workload.rate}", f"--partitions={inputs.partitions}"]
+    words += [f"--scale={scale.name}"]
     words += [f"--name={given.named}"] if given.named else []
     words += [f"--workload={given.workload}"] if given.workload else rate
     try:
@@ -107,11 +133,16 @@ def _question(given: UserFiles, inputs: Inputs, record: Record | None) -> Questi
             return situation.read(parser.parse_args([*words, f"--calibrate={record.folder}"]))
     except InputError:  # one trial seldom shows all that a calibration needs
         pass
-    return situation.read(parser.parse_args([*words, f"--start-s={_start_s(inputs, record)}"]))
+    return situation.read(parser.parse_args([*words, f"--start-s={_start_s(inputs, record, scale)}"]))
 
 
-def _start_s(inputs: Inputs, record: Record | None) -> float:
+def _start_s(inputs: Inputs, record: Record | None, scale: Scale) -> float:
+    """The start of a pod at ``scale``, s: what is declared is divided by it, the rest is as the trial's ``record`` shows it."""
+    declared = inputs.workload.start_s
+    own = 0.0 if scale.name == scales.REAL else START_S
     try:
-        return starts(record)[0] if record is not None else inputs.workload.start_s
+        if record is not None:
+            own = max(0.0, starts(record)[0] - declared / inputs.scale.time)
     except NoData:
-        return inputs.workload.start_s
+        pass
+    return own + declared / scale.time

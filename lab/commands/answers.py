@@ -51,6 +51,7 @@ class Simulated(Question):
     """The answer of ``simulate``: each figure, why one is missing, the verdicts, notes, and each change of the replicas.
 
     Where starts are drawn, ``figures`` are medians over the draws, ``worst`` the greatest, and the log is of the first draw.
+    ``elsewhere`` has a line for each objective that is breached at some points of the HPA's sync and not at others.
     """
 
     figures: dict[str, Number]
@@ -58,6 +59,7 @@ class Simulated(Question):
     missing: dict[str, str]
     objectives: tuple[Verdict, ...]
     notes: tuple[str, ...]
+    elsewhere: tuple[str, ...]
     log: tuple[Change, ...]
 
 
@@ -85,9 +87,13 @@ class Recommended(Outcome):
 
 @dataclass(frozen=True)
 class Tuned(Question):
-    """The answer of ``tune``: ``notes`` are on what is given, ``yaml`` is the ScaledObject to take."""
+    """The answer of ``tune``: ``notes`` are on what is given, ``yaml`` is the ScaledObject to take.
+
+    Figures are the worst over the points of the HPA's sync; its first comes at each of ``points_s``.
+    """
 
     candidates: int
+    points_s: tuple[float, ...]
     given: Outcome
     recommended: Recommended
     front: tuple[Outcome, ...]

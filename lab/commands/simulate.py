@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -27,9 +28,10 @@ from lab.inputs.profile import BASELINE, RELIEF
 from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import PersistentLag
 from lab.judge.bounds import REACTION_S
-from lab.judge.claim import Repeats, Verdict, judge
+from lab.judge.claim import BREACHED, HELD, NO_DATA, Repeats, Verdict, judge
 from lab.judge.measure import quantity
 from lab.judge.quantity import Bound, Quantity, repeated
+from lab.number_format import beside
 from lab.report.verdict_text import MARKS
 
 ROWS = {
@@ -80,6 +82,33 @@ def verdicts(question: Question, figures: Mapping[str, Quantity]) -> list[Verdic
         judge(figures["above_floor_at_end"] == 0, "the group gives back the pods that it took"),
         judge(figures["beyond_partitions"] == 0, "no pod is left without a partition, which could do nothing"),
     ]
+
+
+def at_points(question: Question, curve: Curve) -> Iterator[list[Verdict]]:
+    """Yield the verdicts at each point of the HPA's sync; ``curve`` is that of the first."""
+    return (verdicts(question, forecast(question, one)) for one in chain([curve], question.elsewhere()))
+
+
+def gravest(found: Iterable[Verdict]) -> Verdict:
+    """Return the verdict that is furthest from holding: every bound here is one from above."""
+    order = (HELD, NO_DATA, BREACHED)
+    return max(found, key=lambda one: (order.index(one.verdict), one.measured or 0.0))
+
+
+def differences(question: Question, each: Iterable[Sequence[Verdict]]) -> list[str]:
+    """Return a line for each objective that is breached at some points of the HPA's sync and not at others."""
+    found = []
+    for objective in zip(*each, strict=True):
+        at: dict[bool, list[str]] = {True: [], False: []}
+        for point, one in zip(question.points_s, objective, strict=True):
+            at[one.verdict == BREACHED].append(f"{point:g}")
+        if at[True] and at[False]:
+            one = gravest(objective)
+            found.append(
+                f"{one.objective}: breached where the HPA's first sync comes at {', '.join(at[True])} s, with "
+                f"{beside(one.measured, one.bound)} {one.unit} at worst, and not at {', '.join(at[False])} s; shown is 0 s"
+            )
+    return found
 
 
 def _spike(question: Question) -> float:
@@ -183,8 +212,9 @@ def run(options: Namespace) -> int:
     each = [forecast(question, one) for one in (curve, *others)]
     figures = {field: repeated(one[field] for one in each) for field in each[0]}
     judged, told = _judged(question, figures), notes(question.at_real_time(), question.scaled, curve)
-    content = _content(question, figures, judged, curve) | {"notes": told}
-    print(as_json(content) if options.json else _text(question, figures, judged, told))
+    elsewhere = differences(question, at_points(question, curve))
+    content = _content(question, figures, judged, curve) | {"notes": told, "elsewhere": elsewhere}
+    print(as_json(content) if options.json else _text(question, figures, judged, [*told, *elsewhere]))
     if options.log and not options.json:
         print()
         for one in curve.log:

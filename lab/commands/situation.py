@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from lab.foresee import queries
 from lab.foresee.curve import Curve
 from lab.foresee.scaler import lag_triggers
 from lab.foresee.simulate import simulate
-from lab.foresee.situation import Situation, controller_of
+from lab.foresee.situation import POINTS, Situation, controller_of, points
 from lab.foresee.starts import draws
 from lab.foresee.variants import LONGEST_WINDOW
 from lab.inputs import anchor, profile, scaledobject_file, topics
@@ -72,6 +73,16 @@ class Question:
         """Return :meth:`simulated`, and then the same for each other draw of the starts."""
         here, scaled = self.compressed()
         return [simulate(replace(here, draw=draw), scaled).at_real_time(self.scale) for draw in draws(here.consumers)]
+
+    def elsewhere(self) -> Iterator[Curve]:
+        """Yield :meth:`simulated` at each further point of the HPA's sync."""
+        here, scaled = self.compressed()
+        return (simulate(point, scaled).at_real_time(self.scale) for point in islice(points(here), 1, None))
+
+    @property
+    def points_s(self) -> list[float]:
+        """The points of the HPA's sync, as the time of the first, s."""
+        return [part * self.situation.sync_s for part in POINTS]
 
     def compressed(self) -> tuple[Situation, ScaledObject]:
         """Return situation and ScaledObject as a trial at ``scale`` has them."""
@@ -226,6 +237,7 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
         backlog=options.backlog,
         topics=group.topics,
         sizes=group.sizes,
+        swing=group.swing,
         sync_s=scale.sync_s + (measured.sync_more_s if measured else 0),
         sync_each_s=measured.sync_more_each_s if measured else 0,
     )

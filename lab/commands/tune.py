@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.flags import Flags, whole
 from lab.foresee import variants
-from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
+from lab.foresee.choice import FIGURES, SHORT, Each, Outcome, Recommendation, outcomes, recommend
 from lab.foresee.notes import notes
 from lab.foresee.variants import Variant
 from lab.judge.claim import BREACHED, HELD
@@ -46,8 +47,7 @@ def run(options: Namespace) -> int:
     )
     curve = question.simulated()  # a ScaledObject that can't be simulated is refused here, before the many variants
     told = notes(question.at_real_time(), question.scaled, curve)
-    found = simulated(question, options.candidates, options.processes)
-    advice = recommend(question.situation, question.scaled, found, question.objective_s)
+    found, advice = searched(question, options.candidates, options.processes)
     content = _content(question, found, advice) | {"notes": told}
     print(as_json(content) if options.json else _text(question, found, advice, told))
     if options.output:
@@ -57,15 +57,24 @@ def run(options: Namespace) -> int:
     return ending.code([BREACHED if advice.chosen.late_s else HELD], options.fail_on)
 
 
-def simulated(question: Question, candidates: int, processes: int) -> list[Outcome]:
-    """Return the outcome of each variant, in order. It does not depend on the number of ``processes``."""
-    tried = variants.variants(question.scaled, question.situation, question.objective_s, candidates)
-    chunks = [tried[at : at + CHUNK] for at in range(0, len(tried), CHUNK)]
-    each = partial(outcomes, question.situation, objective_s=question.objective_s)
-    if processes == 1 or len(chunks) == 1:
-        return [one for chunk in chunks for one in each(chunk)]
-    with ProcessPoolExecutor(min(processes, len(chunks))) as pool:
-        return [one for chunk in pool.map(each, chunks) for one in chunk]
+def searched(question: Question, candidates: int, processes: int) -> tuple[list[Outcome], Recommendation]:
+    """Return the outcome of each variant, in order, and the recommendation. Both are the same whatever the ``processes``."""
+    with _workers(processes) as each:
+        tried = variants.variants(question.scaled, question.situation, question.objective_s, candidates)
+        chunks = [tried[at : at + CHUNK] for at in range(0, len(tried), CHUNK)]
+        passes = each(partial(outcomes, question.situation, objective_s=question.objective_s), chunks)
+        found = [one for chunk in passes for one in chunk]
+        return found, recommend(question.situation, question.scaled, found, question.objective_s, each)
+
+
+@contextmanager
+def _workers(processes: int) -> Iterator[Each]:
+    """Yield a map over so many processes."""
+    if processes == 1:
+        yield map
+        return
+    with ProcessPoolExecutor(min(processes, SHORT)) as pool:
+        yield pool.map
 
 
 def as_yaml(variant: Variant) -> str:
@@ -78,12 +87,19 @@ def _text(question: Question, found: Sequence[Outcome], advice: Recommendation, 
     rows = [_row("as given", advice.given), _row("recommended", advice.chosen), *(_row("front", one) for one in advice.front)]
     parts = [
         "\n".join([*question.lines(), *(f"note on what is given: {line}" for line in told)]),
-        f"{len(found):,} policies simulated; those below again, each alone",
+        f"{len(found):,} policies simulated; those below again, each alone: {worst_of(question)}",
         table([COLUMNS, *rows], numbers=range(1, 6)),
         f"recommended: {advice.why}",
         "\n".join(map(str, advice.reasons)) or "keep what is given: no change is worth it",
     ]
     return "\n\n".join(parts)
+
+
+def worst_of(question: Question) -> str:
+    """Return over what a figure is the worst, in words."""
+    times = ", ".join(f"{at:g}" for at in question.points_s)
+    read = ", which read lag close to an end of what is in flight but for the first" if question.situation.swing else ""
+    return f"each figure is the worst of {len(question.points_s)} points of the HPA's sync (its first at {times} s){read}"
 
 
 def _row(name: str, one: Outcome) -> list[str]:
@@ -98,6 +114,7 @@ def _differs(one: Outcome) -> str:
 def _content(question: Question, found: Sequence[Outcome], advice: Recommendation) -> dict[str, Any]:
     return question.to_dict() | {
         "candidates": len(found),
+        "points_s": question.points_s,
         "given": _figures(advice.given),
         "recommended": _figures(advice.chosen) | {"why": advice.why, "reasons": [asdict(one) for one in advice.reasons]},
         "front": [_figures(one) for one in advice.front],
@@ -107,8 +124,7 @@ def _content(question: Question, found: Sequence[Outcome], advice: Recommendatio
 
 def _figures(one: Outcome) -> dict[str, Any]:
     changes = {field: variants.text_of(value) for field, value in one.variant.changes.items()}
-    names = ("pod_minutes", "late_s", "worst_age_s", "flips", "peak_lag", "most_replicas", "scale_events")
-    return {"changes": changes} | {name: getattr(one, name) for name in names}
+    return {"changes": changes} | {name: getattr(one, name) for name in FIGURES}
 
 
 def _chart(question: Question, found: Sequence[Outcome], advice: Recommendation) -> Any:

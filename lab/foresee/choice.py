@@ -1,17 +1,25 @@
-"""The outcomes of simulated variants (cost, lateness, flips), their front, and the one that is recommended, with reasons."""
+"""The outcomes of simulated variants (cost, lateness, flips), their front, and the one that is recommended, with reasons.
+
+A variant is chosen by its worst over the points of the HPA's sync: what holds at one of them alone is luck.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import islice
+from typing import Any
 
 from lab.foresee import variants
 from lab.foresee.curve import late, worst_age
 from lab.foresee.simulate import simulate_many
-from lab.foresee.situation import Situation
+from lab.foresee.situation import Situation, points
 from lab.foresee.variants import HEADROOM, Variant, computed_threshold
 from lab.inputs.scaledobject import ScaledObject
+
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # map, or that of a pool of processes
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,9 @@ class Outcome:
     peak_lag: float
     most_replicas: int
     scale_events: int
+
+
+FIGURES = tuple(field.name for field in fields(Outcome) if field.name != "variant")
 
 
 def outcomes(situation: Situation, variants: Sequence[Variant], objective_s: float) -> list[Outcome]:
@@ -51,6 +62,23 @@ def outcome(situation: Situation, variant: Variant, objective_s: float) -> Outco
     return outcomes(situation, [variant], objective_s)[0]
 
 
+def worst(found: Sequence[Outcome]) -> Outcome:
+    """The greatest of each figure over outcomes of one variant."""
+    return replace(found[0], **{name: max(getattr(one, name) for one in found) for name in FIGURES})
+
+
+def worst_outcome(situation: Situation, variant: Variant, objective_s: float) -> Outcome:
+    """The worst of ``variant`` over the points of the HPA's sync, simulated alone, exactly."""
+    return worst([outcome(point, variant, objective_s) for point in points(situation)])
+
+
+def at_worst(situation: Situation, found: Sequence[Outcome], objective_s: float, each: Each = map) -> list[Outcome]:
+    """``found``, which are of the first point of the HPA's sync, at their worst over all points: a pass for each other one."""
+    one_pass = partial(outcomes, variants=[one.variant for one in found], objective_s=objective_s)
+    others = each(one_pass, islice(points(situation), 1, None))
+    return [worst(one) for one in zip(found, *others, strict=True)]
+
+
 def steady(found: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes with the fewest flips: none, unless each of them flips."""
     fewest = min(one.flips for one in found)
@@ -68,7 +96,8 @@ def front(found: Iterable[Outcome]) -> list[Outcome]:
 
 AS_LATE, LEAST_S = 0.05, 1.0  # variants within 5 % or 1 s of the lowest lateness count as equally late
 AS_DEAR = 0.05  # variants within 5 % of the lowest pod-minutes count as equally dear: the error of a prediction
-SHORT = 40  # variants that are simulated again, alone: many at once are rounded, which ranks them but does not time them
+LIKELY = 80  # variants that are simulated at the other points too
+SHORT = 20  # of them that are simulated again, alone: many at once are rounded, which ranks them but does not time them
 
 
 @dataclass(frozen=True)
@@ -86,13 +115,17 @@ class Reason:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The given and the recommended outcome, the ``front`` of the equally steady ones, and why: as a whole and by change."""
+    """The given and the recommended outcome, the ``front`` of the equally steady ones, and why: as a whole and by change.
+
+    Outcomes are the worst over the points of the HPA's sync. ``others`` are further variants as steady, the simplest first.
+    """
 
     given: Outcome
     chosen: Outcome
     front: tuple[Outcome, ...]
     why: str
     reasons: tuple[Reason, ...]
+    others: tuple[Variant, ...]
 
 
 def tolerance(best_s: float) -> float:
@@ -112,21 +145,44 @@ def ordered(found: Sequence[Outcome]) -> list[Outcome]:
     return sorted(equal, key=lambda one: (len(one.variant.changes), one.pod_minutes, one.late_s)) + dearer
 
 
+def likely(found: Sequence[Outcome]) -> list[Outcome]:
+    """The steady ones of ``found`` that may be the best at their worst: the best, single changes, and some of each kind."""
+    best, calm = ordered(found), steady(found)
+    single = [one for one in calm if len(one.variant.changes) <= 1]
+    part = LIKELY // 4
+    chosen = (*best[:part], *single[:part], *_some(best, part), *_some(front(calm), part))
+    return list({id(one.variant): one for one in chosen}.values())
+
+
 def shortlist(found: Sequence[Outcome]) -> list[Variant]:
     """The variants worth simulating alone: the best first, then the front, at most SHORT in all."""
-    best, along = ordered(found)[: SHORT // 2], front(steady(found))
-    apart = max(1, math.ceil(len(along) / (SHORT - len(best))))
-    chosen = {id(one.variant): one.variant for one in (*best, *along[::apart])}
+    best = ordered(found)[: SHORT // 2]
+    chosen = {id(one.variant): one.variant for one in (*best, *_some(front(steady(found)), SHORT - len(best)))}
     return list(chosen.values())
 
 
-def recommend(situation: Situation, scaled: ScaledObject, found: Sequence[Outcome], objective_s: float) -> Recommendation:
-    """Choose among ``found``, the outcomes of many, and say why. Each change that brings nothing is undone."""
-    given = outcome(situation, variants.with_changes(scaled, {}), objective_s)
-    alone = [given, *(outcome(situation, one, objective_s) for one in shortlist(found) if one.changes)]
-    least = min(one.late_s for one in steady(alone))
-    chosen, without = _needed(situation, scaled, ordered(alone), objective_s)
-    calm = steady([*alone, chosen])
+def _some(found: Sequence[Outcome], most: int) -> Sequence[Outcome]:
+    """At most so many of ``found``, evenly spread."""
+    return found[:: max(1, math.ceil(len(found) / most))]
+
+
+def recommend(
+    situation: Situation, scaled: ScaledObject, found: Sequence[Outcome], objective_s: float, each: Each = map
+) -> Recommendation:
+    """Choose among ``found``, the outcomes of many at the first point of the HPA's sync, by their worst over all, and say why.
+
+    Each change that brings nothing is undone. ``each`` is a map, maybe over processes.
+    """
+
+    def alone(tried: Iterable[Variant]) -> list[Outcome]:
+        return list(each(partial(worst_outcome, situation, objective_s=objective_s), tried))
+
+    several = at_worst(situation, likely(found), objective_s, each)
+    short = [one for one in shortlist(several) if one.changes]
+    given, *others = alone([variants.with_changes(scaled, {}), *short])
+    tried = [given, *others]
+    least = min(one.late_s for one in steady(tried))
+    chosen, without = _needed(scaled, ordered(tried), alone)
     flipping = f"; all flip, {chosen.flips} times at least" if chosen.flips else ""
     why = (
         f"behind by more than {objective_s:g} s for {chosen.late_s:.1f} s, where the least of {len(found):,} policies is "
@@ -134,7 +190,10 @@ def recommend(situation: Situation, scaled: ScaledObject, found: Sequence[Outcom
         f"pod-minutes, and then the one with the fewest changes{flipping}"
     )
     reasons = _reasons(situation, scaled, chosen, without, objective_s)
-    return Recommendation(given, chosen, tuple(front(calm)), why, reasons)
+    single = sorted((one for one in steady(several) if len(one.variant.changes) == 1), key=lambda one: one.pod_minutes)
+    further = (*(one.variant for one in single), *(one for one in short if len(one.changes) > 1))
+    along = tuple(front(steady([*tried, chosen])))
+    return Recommendation(given, chosen, along, why, reasons, further)
 
 
 def _dearest(found: Iterable[Outcome]) -> float:
@@ -143,16 +202,15 @@ def _dearest(found: Iterable[Outcome]) -> float:
 
 
 def _needed(
-    situation: Situation, scaled: ScaledObject, best: Sequence[Outcome], objective_s: float
+    scaled: ScaledObject, best: Sequence[Outcome], alone: Callable[[Iterable[Variant]], list[Outcome]]
 ) -> tuple[Outcome, dict[str, Outcome]]:
     """The first of ``best`` without changes that bring nothing within its tolerances, and its outcome without each other."""
     chosen, dearest = best[0], _dearest(best)
     least = min(one.late_s for one in best)
     while True:
-        without, changes = {}, chosen.variant.changes
-        for field in changes:
-            rest = {name: value for name, value in changes.items() if name != field}
-            without[field] = outcome(situation, variants.with_changes(scaled, rest), objective_s)
+        changes = chosen.variant.changes
+        rest = ({name: value for name, value in changes.items() if name != field} for field in changes)
+        without = dict(zip(changes, alone(variants.with_changes(scaled, one) for one in rest), strict=True))
         as_good = [one for one in without.values() if one.flips <= best[0].flips and one.pod_minutes <= dearest]
         idle = [one for one in as_good if one.late_s <= least + tolerance(least)]
         if not idle:

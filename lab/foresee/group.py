@@ -85,7 +85,11 @@ class Group:
     @property
     def lags(self) -> Floats:
         """Lag by policy and partition, messages and parts of messages: backlog, and what is not committed yet."""
-        flying = self._shares * (self._throughput * self._consumers.in_flight_s)[:, None]
+        return self.lags_with(self._consumers.in_flight_s)
+
+    def lags_with(self, in_flight_s: float) -> Floats:
+        """:attr:`lags` where what is processed in ``in_flight_s`` is not committed yet."""
+        flying = self._shares * (self._throughput * in_flight_s)[:, None]
         return self.backlog + flying
 
     def step(self, seconds: float, rate: float) -> None:

@@ -93,15 +93,16 @@ class _Loop:
                 self._group.step(at - now, rate)
                 now = at
             lags = self._group.lags
+            seen = lags if self._is.read_s is None else self._group.lags_with(self._is.read_s)
             while self._due and self._due[0][0] <= now:
                 _, kind, index, number = heapq.heappop(self._due)
                 if kind is _Kind.RATE:
                     rate = number
                 elif kind is _Kind.SAMPLE:
-                    self._scalers[index].sample(self._seen(now, index, lags[index]))
+                    self._scalers[index].sample(self._seen(now, index, seen[index]))
                     heapq.heappush(self._due, (self._scalers[index].due, _Kind.SAMPLE, index, 0))
                 elif kind in (_Kind.POLL, _Kind.SYNC):
-                    self._decide(now, index, kind, lags[index])
+                    self._decide(now, index, kind, seen[index])
                 else:
                     self._move(now, index, kind, number)
             self._points.append((now, whole.totals(lags), self._wanted.copy(), self._working.copy()))

@@ -142,12 +142,14 @@ def _steady(state: State, current: int, proposed: int, now: int, behavior: Behav
     down_cutoff = now - (window_s if behavior.down.window_s is None else behavior.down.window_s) * 10**9
     up = down = proposed
     free = None
-    for index, entry in enumerate(state.recommendations):
-        if entry.at > up_cutoff:
-            up = min(up, entry.replicas)
-        if entry.at > down_cutoff:
-            down = max(down, entry.replicas)
-        if entry.at < up_cutoff and entry.at < down_cutoff:
+    for index, entry in enumerate(state.recommendations):  # the hot loop of a simulation
+        at, replicas = entry.at, entry.replicas
+        if at > up_cutoff and replicas < up:
+            up = replicas
+        if at > down_cutoff:
+            if replicas > down:
+                down = replicas
+        elif at < up_cutoff and at < down_cutoff:
             free = index
     return min(max(current, up), down), recommended(state, proposed, now, free)
 

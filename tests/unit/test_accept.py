@@ -7,11 +7,13 @@ import yaml
 
 from lab import paths
 from lab.__main__ import main
-from lab.commands import accept, advice
+from lab.commands import accept, advice, simulate, situation
 from lab.errors import BAD_INPUT, BREACHED, FAULT, HELD
+from lab.flags import Flags
 from lab.foresee import variants
 from lab.inputs import scale as scales
 from lab.inputs.manifests import COMMITTED
+from lab.judge.claim import BREACHED as BREACHED_WORD
 from lab.report import shipping
 from lab.report.session import Case, Session
 from lab.trial.user_files import UserFiles
@@ -161,3 +163,20 @@ def test_a_change_that_holds_in_a_simulation_is_preferred(flapping):
     assert "a simulation of the file as it is does not show: drain" in found.notes
     assert "-          stabilizationWindowSeconds: 0" in found.diff.splitlines()
     assert yaml.safe_load(text)["metadata"] == yaml.safe_load(flapping.read_text())["metadata"]
+
+
+def test_a_change_breaches_nothing_at_any_point_of_a_sync_nor_at_the_trials_scale(flapping, tmp_path):
+    """A window of 300 s, which costs less, flips at one point of five at real time, and at each at medium."""
+    given = UserFiles(flapping, FILES.profile, FILES.workload)
+    inputs = given.read(given.scale(), "binary", COMMITTED)
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(advice.advise(given, inputs, {"flips"}, None)[1])
+    asked = Flags("elastic-lab simulate", None, environment=False)
+    situation.add_flags(asked)
+    assert inputs.scale.name == "medium"
+    for flags in (["--start-s=0"], ["--start-s=2", "--scale=medium"]):
+        theirs = [f"--scaledobject={changed}", f"--profile={FILES.profile}", f"--workload={FILES.workload}"]
+        question = situation.read(asked.parse_args([*theirs, *flags]))
+        each = list(simulate.at_points(question, question.simulated()))
+        assert len(each) == 5
+        assert BREACHED_WORD not in {one.verdict for verdicts in each for one in verdicts}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lab import paths, yamlfile
 from lab.errors import InputError
 from lab.foresee import variants
-from lab.foresee.choice import AS_DEAR, Outcome, front, ordered, outcome, outcomes, recommend, steady, tolerance
+from lab.foresee.choice import AS_DEAR, Outcome, front, ordered, outcomes, recommend, steady, tolerance, worst_outcome
 from lab.foresee.curve import Arrivals, Curve, ages, late, worst_age
 from lab.foresee.group import Consumers
 from lab.foresee.situation import Situation
@@ -270,7 +270,7 @@ class TestRecommendation:
         assert [reason.field for reason in advice.reasons] == list(advice.chosen.variant.changes)
         for reason in advice.reasons:
             back = {name: value for name, value in advice.chosen.variant.changes.items() if name != reason.field}
-            without = outcome(here, with_changes(given, back), 2.0)
+            without = worst_outcome(here, with_changes(given, back), 2.0)
             later, dearer = without.late_s - advice.chosen.late_s, without.pod_minutes - advice.chosen.pod_minutes
             assert abs(later) > 0 or abs(dearer) > 0
             assert f"behind for {abs(later):.1f} s" in reason.why or abs(later) < 0.05
