@@ -88,6 +88,10 @@ class Evidence:
         column = f"A/A differ by up to (n = {len(one)})"
         self._noise = {figure: {column: least.value} for figure, least in least_differences(one, other, figures).items()}
 
+    def sign_off(self, runs: Runs[Record]) -> None:
+        """Put text 1, section 12, as ``runs`` answer it, at the head of the session's page."""
+        self._session.signed[self._session.running(self._experiment).id] = runs
+
     def explain(self, paragraph: str) -> None:
         """Add a paragraph to what is shown of the test; none for an empty text."""
         self._explained += [paragraph] if paragraph else []

@@ -13,6 +13,7 @@
     dead_letters.parquet partition, offset, topic, attempts, error, first_failure, failed, replays, seq, crc, at_partition, at
     reconciliation.json  processed against produced, with every lost and doubled range
     ledger/events/       partition, offset, entity_id, seq, ts, crc: what was produced
+    board.png            the live board, as a browser showed it during the trial; where a session takes one
     measures.json        the measures, as last judged
 
 All times are epoch seconds. Files that a trial did not come to are absent; asking for one raises :class:`NoData`, with the
@@ -46,6 +47,7 @@ from lab.record.views import Views
 log = logging.getLogger("lab.record")
 
 PART = 10_000  # lines
+BOARD = "board.png"
 STAGING = ".closing"  # in a record: the folder of each of its parts until that is whole
 # The tables that are kept as JSON lines while a trial runs: their columns, and those of them that hold JSON.
 LINES = {

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from lab.errors import BAD_INPUT, FAULT, InputError
 from lab.host.machine import median_speed, name_machines
 from lab.judge.claim import Verdict
-from lab.report.session import INTERRUPTED, NOT_RUN, Case, Conclusion, Head, Row, Section, Session, Validity
+from lab.report.session import INTERRUPTED, NOT_RUN, Case, Conclusion, Head, Row, Section, Session, SignOff, Validity
 from lab.report.tables import Table
 
 if TYPE_CHECKING:  # a session without experiments, of a project that has the plugin installed, reads no tables
     from lab.judge.expectation import Expectations
+    from lab.judge.runs import Runs
     from lab.record.store import Record
     from lab.record.trial import Trial
 
@@ -46,7 +47,8 @@ class RunningSession:
     ``validity`` has the verdicts on each record's gates, ``policy`` is the recommended one's file. ``timelines`` are Vega-Lite
     specs by the name of the record or, side by side, the test's id; ``pictures`` the SVG of each test's chart, by its file.
     ``asked`` are the ids of the trials that tests asked for, ``done`` of those with a record. What is
-    expected of its claims are ``expectations``. Others are :class:`Session`'s.
+    expected of its claims are ``expectations``. ``signed`` has the runs that a panel signs for, by the test's id; ``no_board``
+    says why the live board's picture is not taken. Others are :class:`Session`'s.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -68,6 +70,9 @@ class RunningSession:
     done: Collection[str] = ()
     expectations: Expectations | None = None
     brought: str = ""
+    signed: dict[str, Runs[Record]] = field(default_factory=dict)
+    sign_offs: list[SignOff] = field(default_factory=list)
+    no_board: str = ""
 
     def plan(self, tests: Iterable[Case]) -> None:
         """Keep the ``tests`` that the session was asked for, in their order: one that never runs is missed by its name."""
@@ -166,6 +171,7 @@ class RunningSession:
             policy=self.policy.read_text() if self.policy else None,
             sections=self.sections,
             brought=self.brought,
+            sign_offs=self.sign_offs,
         )
 
     def readable(self) -> list[Record]:

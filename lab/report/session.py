@@ -119,6 +119,24 @@ class Section:
 
 
 @dataclass(frozen=True)
+class SignOff:
+    """What a panel signs of one test: text 1, section 12, as ``lines``, and the ``trials`` that they are of.
+
+    ``chart`` is the file of lag, replicas and throughput, ``alt`` what is seen in it, ``board`` the picture of the live board.
+    Both are relative to the results, and "" where there is none; ``no_board`` then says why.
+    """
+
+    title: str
+    note: str
+    lines: Table
+    trials: Table
+    chart: str = ""
+    alt: str = ""
+    board: str = ""
+    no_board: str = ""
+
+
+@dataclass(frozen=True)
 class Tried:
     """A second trial: the ``word`` on it, a line for each verdict that decides, and its ``page``, relative to the first's."""
 
@@ -167,6 +185,7 @@ class Session:
     and those of them that have a record. ``faults`` and ``refused`` name the tests that broke: by a fault of the lab, or by bad
     input that only a test could see. ``expected`` experiments without a verdict are missing. ``policy`` is the recommended one
     as YAML. ``brought`` is the name of a user's file whose acceptance the session is; ``advice`` says what to change in it.
+    ``sign_offs`` are at the head of the page.
     """
 
     schema: Literal[2] = SCHEMA
@@ -189,6 +208,7 @@ class Session:
     sections: list[Section] = field(default_factory=list)
     brought: str = ""
     advice: Advice | None = None
+    sign_offs: list[SignOff] = field(default_factory=list)
 
     def write(self, results: Path) -> None:
         """Write session.json into ``results``, whole or not at all."""

@@ -5,15 +5,22 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lab import wholefile
-from lab.report import session_tables, summary, verdict_text
-from lab.report.running_session import RunningSession
-from lab.report.session import Session
+from lab.errors import NoData
+from lab.judge.runs import Runs
+from lab.record import store
+from lab.record.store import Record
+from lab.report import session_tables, sign_off, summary, verdict_text
+from lab.report.running_session import PICTURES, RunningSession
+from lab.report.session import Case, Session, SignOff
 from lab.report.summary import Summary
 from lab.report.tables import Table, image, render
 
@@ -33,6 +40,9 @@ def leave(results: Path, state: RunningSession) -> Path:
         state.add_section(TIMES, session_tables.duration_table(spent), TIMES_NOTE)
     if (tried := session_tables.attempt_table(results)).rows:
         state.add_section(ATTEMPTS, tried, ATTEMPTS_NOTE)
+    readable = {record.name for record in state.readable()}
+    signed = {test: runs for test, runs in state.signed.items() if readable >= {one.name for one in runs}}
+    state.sign_offs[:] = [_sign_off(results, state, state.tests[test], runs) for test, runs in signed.items()]
     for name, svg in state.pictures.items():
         (results / name).parent.mkdir(exist_ok=True)
         wholefile.write(results / name, svg)
@@ -42,6 +52,23 @@ def leave(results: Path, state: RunningSession) -> Path:
     session = state.session(results)
     session.write(results)
     return write(results, session)
+
+
+def _sign_off(results: Path, state: RunningSession, test: Case, runs: Runs[Record]) -> SignOff:
+    """The sheet of ``test`` with its pictures; lag, replicas and throughput are those of the first run."""
+    from lab.charts.curves import timeline_of
+    from lab.charts.drawing import svg
+    from lab.charts.timeline import timeline
+
+    addresses = {one.name: os.path.relpath(one.folder, results) for one in state.records}
+    found = sign_off.sign_off(test, runs, list(state.tests.values()), state.readable(), lambda name: f"{addresses[name]}/")
+    boards = [f"{addresses[one.name]}/{store.BOARD}" for one in runs if (one.folder / store.BOARD).is_file()]
+    found = replace(found, board=next(iter(boards), ""), no_board=state.no_board)
+    with suppress(NoData, ValueError):  # a record without a curve has no chart
+        name = f"{PICTURES}/sign-off-{runs[0].name}.svg"
+        state.pictures[name] = svg(timeline(timeline_of(runs[0])))
+        found = replace(found, chart=name, alt=f"Lag, replicas and throughput over time, of {runs[0].name}")
+    return found
 
 
 def write(results: Path, session: Session, evidence: Mapping[str, str] | None = None, trend: Table | None = None) -> Path:
@@ -69,6 +96,10 @@ def html(found: Summary, results: Path, evidence: Mapping[str, str] | None = Non
         file = results / name
         return image(file.read_text(encoding="utf-8"), alt) if name and file.is_file() else ""
 
+    def photo(name: str, alt: str) -> str:
+        file = results / name
+        return image(file.read_bytes(), alt) if name and file.is_file() else ""
+
     return render(
         "report.html",
         s=found,
@@ -78,6 +109,8 @@ def html(found: Summary, results: Path, evidence: Mapping[str, str] | None = Non
         evidence=evidence or {},
         trend=trend,
         picture=picture,
+        photo=photo,
+        caption=sign_off.caption,
         shown=SHOWN,
         most=MOST,
     )

@@ -105,12 +105,13 @@ def _templates() -> jinja2.Environment:
     return made
 
 
-def image(svg: str, alt: str) -> Markup:
-    """The picture as an HTML image that needs no other file, with what is seen in it as its text; "" for none."""
+def image(drawn: str | bytes, alt: str) -> Markup:
+    """An SVG, or the bytes of a PNG, as an HTML image that needs no other file; ``alt`` is its text. "" for no picture."""
     from markupsafe import Markup
 
-    data = base64.b64encode(svg.encode()).decode()
-    return Markup(f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(alt)}">' if svg else "")
+    kind, content = ("png", drawn) if isinstance(drawn, bytes) else ("svg+xml", drawn.encode())
+    data = base64.b64encode(content).decode()
+    return Markup(f'<img src="data:image/{kind};base64,{data}" alt="{escape(alt)}">' if drawn else "")
 
 
 def code(text: object) -> Markup:

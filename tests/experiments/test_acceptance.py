@@ -37,6 +37,7 @@ SPEED = 230_000  # the lab's own: the dip was 0.05 at 253,000 and more, and 0.53
 
 def judge_section_5(record, evidence):
     """Every line of text 1, section 5, in the runs of one policy."""
+    evidence.sign_off(record)
     reacted, drained, scaling, dip = reaction(record), drain(record), scaling_cost(record), worst_dip(record)
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
     evidence.report("reaction, s", {part: reacted.part(part) for part in PARTS})
@@ -77,6 +78,7 @@ def test_a_10x_spike_is_answered_drained_and_given_back(trials, evidence):
 @pytest.mark.acceptance
 @pytest.mark.duration(850, scale="standard")
 @pytest.mark.speed(SPEED)
+@pytest.mark.usefixtures("board_picture")
 @allure.story("One policy holds bursts, a 10x spike and the way back to the floor")
 def test_one_policy_holds_bursts_a_spike_and_the_way_back(trials, evidence):
     """The recommended policy, at the full rate and by itself; the oldest event and the price are shown."""
