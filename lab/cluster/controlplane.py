@@ -14,8 +14,10 @@ from kubernetes import client, config
 from lab import paths, yamlfile
 from lab.cluster import apply
 from lab.cluster.certs import Authority, Pair
+from lab.components import clients as programs
 from lab.components.build import Built
 from lab.host import processes, resources
+from lab.inputs import clients
 from lab.inputs.scale import Scale
 
 NODE = "lab-node"
@@ -192,7 +194,8 @@ def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> 
         f"--kubeconfig={plane.kubeconfig_of(f'system:node:{NODE}', 'system:nodes')}", f"--run={run}",
         f"--name={NODE}", f"--port={node}", f"--pod-network={pods.prefix}",
         f"--tls-cert={node_serving.cert}", f"--tls-key={node_serving.key}", f"--client-ca={kubelet.cert}",
-        f"--image={LAB_IMAGE}={Path(sys.executable).parent}", f"--fork={LAB_IMAGE}={','.join(FORK_MODULES)}",
+        f"--image={LAB_IMAGE}={Path(sys.executable).parent}", f"--image={clients.IMAGE}={programs.folder()}",
+        f"--fork={LAB_IMAGE}={','.join(FORK_MODULES)}",
     ]  # fmt: skip
     plane.daemons.append(processes.start(run, processes.NODE, command, inherited=(pods.holder.fileno(),)))
     return plane

@@ -8,8 +8,9 @@ from argparse import Namespace
 from pathlib import Path
 
 from lab.cluster import binary
-from lab.components import bundle
+from lab.components import bundle, clients
 from lab.flags import Flags
+from lab.inputs.clients import CLIENTS
 
 
 def add_flags(parser: Flags) -> None:
@@ -29,6 +30,9 @@ def run(options: Namespace) -> int:
         print(f"{options.bundle}: {', '.join(map(str, taken)) or 'nothing that was not there already'}")
         return 0
     print(binary.prepare(options.origin).folder)
+    for client in CLIENTS:
+        clients.ensure(client)
+    print(clients.folder())
     if options.export is not None:
         print(f"{options.export}: {bundle.write(options.export) / 2**20:,.0f} MiB")
     return 0

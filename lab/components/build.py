@@ -1,9 +1,9 @@
 """Builds the real components from their pinned Go modules, once, into the user's cache.
 
-There are three sets: the components of the binary runtime, the kind command, and the further parts of a kind node that is made
-here. The key of a finished set is made of every go.mod, go.sum, flag and replaced module that went into it, so a change of
-one builds anew and nothing else does. Each binary's module version is read back from the binary itself before it is
-accepted.
+There are four sets: the components of the binary runtime, the kind command, the further parts of a kind node that is made
+here, and the consumer on franz-go. The key of a finished set is made of every go.mod, go.sum, flag and replaced module that
+went into it, so a change of one builds anew and nothing else does. Each binary's module version is read back from the binary
+itself before it is accepted.
 """
 
 from __future__ import annotations
@@ -140,6 +140,10 @@ NODE_COMPONENTS = (
     *_of_kubernetes("kubelet", "kubeadm", "kube-proxy", "kubectl"),
     Component("coredns", "coredns", "elastic-lab/components/coredns", "github.com/coredns/coredns", f"v{COREDNS}"),
     Component("pause", "coredns", "elastic-lab/components/coredns/pause", "elastic-lab/components/coredns", "(devel)"),
+)
+# The consumer on franz-go (lab.components.clients).
+FRANZ_GO = (
+    Component("consumer-franz-go", "franz-go", "elastic-lab/components/franz-go", "github.com/twmb/franz-go", "v1.22.3"),
 )
 # The linker would drop the debugging information (-s -w): not to make it saves a sixth of the CPU.
 BUILD = ("-trimpath", "-buildvcs=false", "-mod=readonly", "-gcflags=all=-dwarf=false")

@@ -11,8 +11,8 @@ from functools import cached_property
 
 from lab.errors import InputError
 from lab.flags import ANY, SEED, SWITCH, Flags, Kind, choice, number, whole
+from lab.inputs import clients, store, topics
 from lab.inputs import settings as declarations
-from lab.inputs import store, topics
 from lab.inputs.failures import MOST_DELAY_MS, MOST_DELAYS, Backoff, Failures, Place
 from lab.inputs.settings import Scaling, setting
 
@@ -90,6 +90,9 @@ _BY_TIME = Scaling("divided by the scale's time", lambda value, scale: str(Backo
 class TrialSettings(store.TrialSettings, topics.TrialSettings):
     """What a trial sets of its consumers, as plain data: a field here is all that a new setting needs."""
 
+    client: str = setting(
+        clients.PYTHON, choice(*clients.CLIENTS), "the consumer's program and its Kafka client; python has librdkafka"
+    )
     process_ms: str = setting("2-10", _COST, "processing time of a message: 6 or 2-10", "ms")
     concurrency: int = setting(6, whole(1, 10_000), "messages processed at the same time", scaling=_TIMES_RATE)
     burn: int = setting(0, whole(0, 100), "share of the processing time spent computing; the rest waits", "percent")
@@ -117,13 +120,17 @@ class TrialSettings(store.TrialSettings, topics.TrialSettings):
     client_settings: str = setting(
         LAB,
         choice(LAB, STOCK),
-        "lab: a small queue, a short back-off, and the heartbeat and session timeout below; stock: librdkafka's own defaults",
+        "lab: a small queue and back-off, and the heartbeat, session timeout and fetch below; stock: the client's own defaults",
     )
     heartbeat_ms: int = setting(500, whole(100, 60_000), "heartbeat interval of classic members", "ms")
     session_timeout_ms: int = setting(10_000, whole(1000, 1_800_000), "session timeout of classic members", "ms")
-    auto_offset_reset: str = setting(
-        "earliest", choice("earliest", "latest"), "where a new group starts", client="auto.offset.reset"
+    partition_fetch_kib: int = setting(
+        64,
+        whole(1, 51_200),
+        "most that a client other than python fetches of a partition at a time; partitions that are gained wait behind it",
+        "KiB",
     )
+    auto_offset_reset: str = setting("earliest", clients.RESET, "where a new group starts", client="auto.offset.reset")
     start_s: float = setting(
         0.0,
         number(0, 3600),
@@ -185,15 +192,16 @@ class TrialSettings(store.TrialSettings, topics.TrialSettings):
         session_ms = STOCK_SESSION_MS if self.client_settings == STOCK else self.session_timeout_ms
         if self.max_poll_ms < session_ms:
             raise InputError(where, "max_poll_ms", self.max_poll_ms, f"at least the session timeout, {session_ms}")
+        if self.client != clients.JAVA and self.auto_offset_reset not in clients.RESETS:
+            allowed = f"{' or '.join(clients.RESETS)} with client {self.client}"
+            raise InputError(where, "auto_offset_reset", self.auto_offset_reset, allowed)
         if self.store_slots and self.burn:
             raise InputError(where, "burn", self.burn, "0 with store_slots: a pod waits for the shared store all the while")
         if self.most_deaths and (self.dlq, self.commit) != ("on", "manual"):
             raise InputError(where, "most_deaths", self.most_deaths, "0, unless dlq is on and commit is manual")
-        for name in ("heartbeat_ms", "session_timeout_ms") if self.client_settings == STOCK else ():
+        for name in ("heartbeat_ms", "session_timeout_ms", "partition_fetch_kib") if self.client_settings == STOCK else ():
             if (value := getattr(self, name)) != (default := getattr(TrialSettings, name)):
-                raise InputError(
-                    where, name, value, f"{default}, which a stock client does not use: its default is librdkafka's"
-                )
+                raise InputError(where, name, value, f"{default}, which a stock client does not use: it has its own default")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ import yaml
 
 from lab import typed, yamlfile
 from lab.errors import InputError
-from lab.inputs import anchor, events, fidelity, manifests, profile, scaledobject, scaledobject_file, topics
+from lab.inputs import anchor, clients, events, fidelity, manifests, profile, scaledobject, scaledobject_file, topics
 from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.adopt import Replaced, adopt
@@ -237,6 +237,7 @@ def read(
         if any(one.programs for one in manifests.declarations(library.manifest(name))) and runtime != "binary":
             words = f"none with programs of its own ({manifests.PYTHONPATH}) but on binary: the image of pods lacks them"
             raise InputError("trial", what, name, words)
+    clients.check_runtime(workload.client, runtime)
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
     if brokers is not None:

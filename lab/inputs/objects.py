@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab import paths, yamlfile
-from lab.inputs import lag_metric, manifests, store
+from lab.inputs import clients, lag_metric, manifests, store
 from lab.inputs.controller import LagController
 from lab.inputs.inputs import Inputs
 from lab.inputs.policy import PlainHpa
@@ -28,6 +28,10 @@ def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]
     pod["terminationGracePeriodSeconds"] = work.grace_s
     pod["containers"][0]["resources"]["requests"]["cpu"] = f"{work.cpu_request_m}m"
     pod["containers"][0]["livenessProbe"]["periodSeconds"] = work.liveness_s // 12  # it fails six times
+    if work.client != clients.PYTHON:
+        own = {"image": f"{clients.IMAGE}/{work.client}", "command": [clients.program(work.client)]}
+        pod["containers"][0] |= own
+        pod["containers"][0]["resources"]["requests"]["memory"] = clients.MEMORY[work.client]
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trial"}, "data": environment}
     exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
     others = [item for name in inputs.beside for item in manifests.beside(inputs.library.manifest(name), inputs.scale)]

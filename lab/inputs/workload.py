@@ -10,7 +10,7 @@ from typing import Any, Self
 from lab import yamlfile
 from lab.errors import InputError, report, together
 from lab.flags import ANY, choice, whole
-from lab.inputs import consumer, own_consumer, producer, settings, starts, topics
+from lab.inputs import clients, consumer, own_consumer, producer, settings, starts, topics
 from lab.inputs.scale import Scale
 from lab.inputs.settings import setting
 from lab.inputs.starts import Nodes, Quantiles
@@ -65,11 +65,16 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
     def check_together(self, where: object) -> None:
         """Raise :class:`InputError` for settings that are each allowed, but not together."""
         super().check_together(where)
+        clients.check(self, where)
         if self.store_contention and not self.store_slots:
             raise InputError(where, "store_contention", self.store_contention, "0, unless store_slots is 1 or more")
         if self.rung != own_consumer.RECEIPTS and not self.own:
             allowed = f"{own_consumer.RECEIPTS}, which the lab's consumer writes, without a command or an image of your own"
             raise InputError(where, "rung", self.rung, allowed)
+        if self.own and self.client != clients.PYTHON:
+            raise InputError(
+                where, "client", self.client, f"{clients.PYTHON} beside a command or an image of your own consumer"
+            )
         if self.env and not self.own:
             raise InputError(where, "env", self.env, "none, without a command or an image of your own consumer")
         if self.membership == consumer.STATIC and self.pod_owner != STATEFUL_SET:

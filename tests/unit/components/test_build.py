@@ -39,7 +39,7 @@ def test_no_network_for_the_modules_is_one_clear_line(empty_cache, monkeypatch, 
     assert build.built() is None
 
 
-@pytest.mark.parametrize("components", [build.COMPONENTS, build.KIND_TOOL, build.NODE_COMPONENTS])
+@pytest.mark.parametrize("components", [build.COMPONENTS, build.KIND_TOOL, build.NODE_COMPONENTS, build.FRANZ_GO])
 def test_a_changed_pin_is_another_build(components):
     """The key covers the pins: another version, another folder."""
     changed = (dataclasses.replace(components[0], version="v0.0.1"), *components[1:])

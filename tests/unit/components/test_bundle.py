@@ -19,7 +19,7 @@ import yaml
 from lab import paths
 from lab.__main__ import main
 from lab.cluster import binary
-from lab.components import build, bundle, jars
+from lab.components import build, bundle, clients, jars
 from lab.errors import InputError, LabFault
 
 
@@ -172,6 +172,7 @@ def served(cache, tmp_path, monkeypatch):
     monkeypatch.setattr(build, "ensure", lambda: build.Built(paths.cache_dir() / "built", {}))
     monkeypatch.setattr(jars, "resolve", lambda *_: [])
     monkeypatch.setattr(jars, "spark_kafka", list)
+    monkeypatch.setattr(clients, "ensure", lambda _: {})
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.02])
         thread.start()

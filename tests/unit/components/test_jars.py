@@ -8,7 +8,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from lab.components import jars
+from lab.components import clients, jars
 from lab.errors import LabFault
 
 # Answers -version; as Ivy, writes one jar to where -retrieve (the last argument) says, then does what "ending" says.
@@ -105,10 +105,11 @@ def test_every_jar_of_the_lab_is_pinned() -> None:
     assert all(len(digest) == 64 for digest, _ in lines)
     names = [name for _, name in lines]
     assert names == sorted(set(names))
-    for coordinate in (*jars.KAFKA, *jars.SPARK_KAFKA):
+    for coordinate in (*jars.KAFKA, *jars.SPARK_KAFKA, *clients.JARS, *clients.COMPILER):
         _, artifact, version = coordinate.split(":")
         assert f"{artifact}-{version}.jar" in names
-    asked = (jars.folder("kafka", jars.KAFKA), jars.folder("spark-kafka", jars.SPARK_KAFKA, jars.SPARK_SHIPS))
+    asked = [jars.folder("kafka", jars.KAFKA), jars.folder("spark-kafka", jars.SPARK_KAFKA, jars.SPARK_SHIPS)]
+    asked += [jars.folder("kafka-clients", clients.JARS), jars.folder("ecj", clients.COMPILER)]
     for folder in filter(Path.exists, asked):
         assert jars._unpinned(sorted(folder.glob("*.jar"))) is None
 

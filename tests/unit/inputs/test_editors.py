@@ -74,6 +74,7 @@ TOGETHER = (
     "session_timeout_ms",
     "max_poll_ms",
     "heartbeat_ms",
+    "partition_fetch_kib",
 )
 
 

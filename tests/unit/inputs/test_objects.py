@@ -52,6 +52,15 @@ def test_a_pod_is_given_the_stores_address():
         ({"start_s": -1}, "start_s: -1 | 0 to 3,600"),
         # The next pod of a Deployment has another name: the group would wait for a member that never comes back.
         ({"membership": "static"}, "membership: 'static' | dynamic, unless pod_owner is StatefulSet"),
+        ({"client": "go"}, "client: 'go' | one of python, franz-go, java"),
+        ({"client": "java", "emit": "on"}, "emit: 'on' | off with client java, whose program lacks it"),
+        ({"client": "franz-go", "max_poll_ms": 20_000}, "max_poll_ms: 20000 | 300000 with client franz-go"),
+        ({"partition_fetch_kib": 65}, "partition_fetch_kib: 65 | 64 with client python"),
+        (
+            {"client": "java", "auto_offset_reset": "by_duration:PT"},
+            "auto_offset_reset: 'by_duration:PT' | earliest or latest; with",
+        ),
+        ({"auto_offset_reset": "by_duration:PT1H"}, "auto_offset_reset: 'by_duration:PT1H' | earliest or latest with client"),
     ],
 )
 def test_what_a_workload_can_t_have_is_one_clear_line(content, line):
@@ -107,3 +116,14 @@ def test_a_static_member_is_a_pod_of_a_stateful_set():
     assert consumer["spec"]["updateStrategy"] == {"type": "RollingUpdate"}
     assert "strategy" not in consumer["spec"]  # the API server would refuse it
     assert found["ConfigMap", "trial"]["data"]["MEMBERSHIP"] == "static"
+
+
+@pytest.mark.parametrize("client", ["franz-go", "java"])
+def test_another_client_is_another_program_with_the_same_environment(client):
+    """Its image and its command are its own; all else of the pod but its memory is that of the Python program."""
+    stock, own = ({item["kind"]: item for item in applied(Workload(client=one))} for one in ("python", client))
+    (before,), (after,) = (one["Deployment"]["spec"]["template"]["spec"]["containers"] for one in (stock, own))
+    assert (after["image"], after["command"]) == (f"elastic-lab/clients/{client}", [f"consumer-{client}"])
+    same = before.keys() - {"image", "command", "resources"}
+    assert {name: after[name] for name in same} == {name: before[name] for name in same}
+    assert own["ConfigMap"]["data"] == stock["ConfigMap"]["data"] | {"CLIENT": client}

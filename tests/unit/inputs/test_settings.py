@@ -20,11 +20,19 @@ from tests.suite import PROGRAM_S
 QUICK = scales.load("quick")
 OF_PROGRAMS = [(program, one) for program in (consumer, producer) for one in settings.declared(program.TrialSettings)]
 # Another value for each field, as a person would write it.
-OTHER = {"process_ms": "5-15", "balancer": "range", "membership": "static", "commit": "auto", "client_settings": "stock"}
+OTHER = {
+    "client": "java",
+    "process_ms": "5-15",
+    "balancer": "range",
+    "membership": "static",
+    "commit": "auto",
+    "client_settings": "stock",
+}
 OTHER |= {"auto_offset_reset": "latest", "compression": "lz4", "fail_rate": 0.25, "poison_rate": 0.5, "poison": "3:1000"}
 OTHER |= {"poison_mode": "hang", "retry_ms": "30,60", "retry_jitter": 0.5}
 # What a value of OTHER is allowed with.
 TOGETHER = {"membership": {"pod_owner": "StatefulSet"}, "store_contention": {"store_slots": 12}}
+TOGETHER |= {"partition_fetch_kib": {"client": "java"}}
 
 
 def other(one):

@@ -1,8 +1,6 @@
-"""Producer and consumer on a real broker: the same schedule twice, and a drain that leaves nothing undone."""
+"""The producer on a real broker: the same schedule twice."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import uuid
@@ -13,7 +11,6 @@ import pytest
 from lab.kafka import event, topics
 from lab.kafka.lag import LagReader
 from lab.kafka.numbering import Numbering
-from lab.wait import until
 from tests.unit.programs.consumer.messages import read_all
 
 pytestmark = pytest.mark.services
@@ -70,67 +67,3 @@ def test_the_same_seed_gives_the_same_events(bootstrap, produced):
     assert ends == {number: part.end for number, part in LagReader(bootstrap, topic, produced[1]).read().items()}
     _, other, _ = produce(bootstrap, "--seed=8", "--partitions=4")
     assert identities(read_all(bootstrap, other, range(4))) != identities(produced[3])
-
-
-class Pod:
-    """A consumer on a topic, in a group of its own, and what it writes."""
-
-    def __init__(self, bootstrap, topic, *flags):
-        name = uuid.uuid4().hex[:8]
-        self.bootstrap, self.receipts, self.reports = bootstrap, f"receipts-{name}", f"reports-{name}"
-        topics.create(bootstrap, {self.receipts: 1, self.reports: 1})
-        self.lag = LagReader(bootstrap, name, topic)
-        command = [sys.executable, "-m", "lab.programs.consumer", f"--bootstrap-servers={bootstrap}", f"--topic={topic}"]
-        command += [f"--group={name}", f"--receipts-topic={self.receipts}", f"--reports-topic={self.reports}"]
-        command += ["--metrics-port=0", *flags]
-        self._process = subprocess.Popen(command, env=dict(os.environ, HOSTNAME=f"pod-{name}"), stderr=subprocess.DEVNULL)
-
-    def drain_when(self, condition, what):
-        """Send SIGTERM when ``condition`` holds, and wait for an orderly end."""
-        try:
-            until(condition, HANG_S, what)
-            self._process.send_signal(signal.SIGTERM)
-            assert self._process.wait(HANG_S) == 0
-        finally:
-            self._process.kill()
-
-    def said(self):
-        """What it reported, by event, in order."""
-        rows = [json.loads(one.value()) for one in read_all(self.bootstrap, self.reports)]
-        return {row["event"]: row for row in rows}
-
-
-@pytest.mark.parametrize("balancer", ["cooperative-sticky", "range", "consumer"])
-def test_a_drained_consumer_leaves_nothing_undone(bootstrap, produced, balancer):
-    """SIGTERM in the middle of the work: every receipt is committed and every commit has its receipts, exactly."""
-    # 40 s of work: on a busy machine the first commit may be seen seconds later, and it must not be done by then.
-    flags = ["--process-ms=20", "--concurrency=3", "--commit-interval-ms=250"]
-    pod = Pod(bootstrap, produced[1], f"--balancer={balancer}", *flags)
-    pod.drain_when(lambda: any(part.committed for part in pod.lag.read().values()), "the consumer committed something")
-    committed = {number: part.committed or 0 for number, part in pod.lag.read().items()}
-    covered = dict.fromkeys(committed, 0)
-    for one in read_all(bootstrap, pod.receipts):
-        receipt = json.loads(one.value())
-        assert receipt["first"] == covered[receipt["partition"]]
-        covered[receipt["partition"]] = receipt["last"] + 1
-    assert covered == committed
-    assert 0 < sum(committed.values()) < EVENTS, "the signal was to come in the middle of the work"
-    phases = ["started", "subscribed", "draining", "left"]
-    assert [word for word in pod.said() if word in phases] == phases
-
-
-@pytest.mark.parametrize("start_s", [1.5, 600])
-def test_a_declared_cold_start_comes_before_the_join_and_a_signal_ends_it(bootstrap, start_s):
-    """The join comes that long after the process's start; a pod that is taken before it leaves in order and never joins."""
-    topic = f"events-{uuid.uuid4().hex[:8]}"
-    topics.create(bootstrap, {topic: 4})
-    pod = Pod(bootstrap, topic, f"--start-s={start_s}")
-    pod.drain_when(lambda: ("subscribed" if start_s < 10 else "started") in pod.said(), "the consumer's report")
-    rows = pod.said()
-    assert rows["left"]["committed"] is True
-    if start_s < 10:
-        created, started, subscribed = rows["started"]["created"], rows["started"]["t"], rows["subscribed"]["t"]
-        # Imports may take longer than it, and a busy machine may let the process wait.
-        assert created + start_s - 0.02 <= subscribed < max(created + start_s, started) + 20
-    else:
-        assert "subscribed" not in rows

@@ -1,0 +1,192 @@
+package lab;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.CloseOptions;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.consumer.RetriableCommitFailedException;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
+import org.apache.kafka.common.errors.WakeupException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/** A member of the group. Everything but wakeup runs on one thread; the listener is called within poll and close. */
+final class Member implements ConsumerRebalanceListener {
+    private final Settings settings;
+    private final Telemetry tell;
+    private final KafkaConsumer<byte[], byte[]> consumer;
+    private final boolean manual;
+    private final long batchNanos;
+    private final Set<Integer> owned = new TreeSet<>();
+    private final Map<TopicPartition, OffsetAndMetadata> processed = new HashMap<>(); // what may be committed
+    private final List<ConsumerRecord<byte[], byte[]>> fetched = new ArrayList<>();
+    private boolean uncommitted;
+    private boolean leaving;
+    private long lastCommit = System.nanoTime() - TimeUnit.DAYS.toNanos(1); // the first one is due
+    private Long began = System.nanoTime(); // of a rebalance that has not ended; null outside of one
+
+    /** Begins to join the group. */
+    Member(Settings settings, Telemetry tell) {
+        this.settings = settings;
+        this.tell = tell;
+        manual = settings.is("commit", "manual");
+        batchNanos = (long) (settings.number("batch-ms") * 1e6);
+        consumer = new KafkaConsumer<>(settings.consumer(), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        consumer.subscribe(settings.topics, this);
+    }
+
+    /** Ends a fetch that waits; the only call that another thread may make. */
+    void wakeup() {
+        consumer.wakeup();
+    }
+
+    /** The records that come within a batch's time, as many as a poll takes or a few more. */
+    List<ConsumerRecord<byte[], byte[]>> fetch() {
+        long end = System.nanoTime() + batchNanos;
+        fetched.clear();
+        try {
+            do {
+                long left = Math.max(0, end - System.nanoTime());
+                consumer.poll(Duration.ofNanos(left)).forEach(fetched::add);
+            } while (fetched.size() < settings.poll && System.nanoTime() < end);
+        } catch (WakeupException toStop) {
+            // What was fetched before is finished.
+        }
+        return new ArrayList<>(fetched);
+    }
+
+    /** Notes that every record of its partition up to this one has its receipt. */
+    void processed(ConsumerRecord<byte[], byte[]> last) {
+        OffsetAndMetadata next = new OffsetAndMetadata(last.offset() + 1, last.leaderEpoch(), "");
+        processed.put(new TopicPartition(last.topic(), last.partition()), next);
+        uncommitted = true;
+    }
+
+    /** Commits when the commit interval has passed, and does not wait for the answer. */
+    void commitIfDue() {
+        long interval = TimeUnit.MILLISECONDS.toNanos(settings.whole("commit-interval-ms"));
+        if (!manual || !uncommitted || System.nanoTime() - lastCommit < interval) {
+            return;
+        }
+        lastCommit = System.nanoTime();
+        uncommitted = false;
+        consumer.commitAsync(new HashMap<>(processed), (offsets, error) -> answered(offsets, error));
+    }
+
+    /** Commits what is processed of these partitions, and waits. Returns whether Kafka took it. */
+    private boolean commit(Collection<TopicPartition> parts) {
+        Map<TopicPartition, OffsetAndMetadata> wanted = new HashMap<>(processed);
+        wanted.keySet().retainAll(parts);
+        if (!manual || wanted.isEmpty()) {
+            return true;
+        }
+        for (boolean woken = false; ; woken = true) {
+            try {
+                consumer.commitSync(wanted);
+                answered(wanted, null);
+                return true;
+            } catch (WakeupException toStop) { // SIGTERM woke this call in the place of a poll
+                if (woken) {
+                    throw toStop;
+                }
+            } catch (KafkaException refused) {
+                answered(wanted, refused);
+                return false;
+            }
+        }
+    }
+
+    /** Counts a commit and reports one that was refused. Its offsets are not lost: the next commit carries them. */
+    private void answered(Map<TopicPartition, OffsetAndMetadata> offsets, Exception error) {
+        if (error != null) {
+            uncommitted = true;
+        }
+        if (error instanceof RebalanceInProgressException || error instanceof RetriableCommitFailedException) {
+            return; // every asynchronous commit during a cooperative rebalance
+        }
+        tell.committed(error == null);
+        if (error != null) {
+            tell.say("commit_failed", "error", error.toString(), "partitions", numbers(offsets.keySet()));
+        }
+    }
+
+    /** Commits and leaves. Returns whether Kafka took the commit in time. */
+    boolean leave(Duration most) {
+        long end = System.nanoTime() + most.toNanos();
+        leaving = true;
+        boolean safe;
+        while (!(safe = commit(new ArrayList<>(processed.keySet()))) && System.nanoTime() < end) {
+            consumer.pause(consumer.assignment());
+            try {
+                consumer.poll(Duration.ofMillis(50)); // serves the rebalance that refuses the commit
+            } catch (WakeupException late) {
+                // A signal that came while the last batch was processed.
+            }
+        }
+        if (safe) {
+            processed.clear();
+            tell.say("committed");
+        }
+        consumer.close(CloseOptions.timeout(Duration.ofNanos(Math.max(1_000_000_000L, end - System.nanoTime()))));
+        return safe;
+    }
+
+    @Override
+    public void onPartitionsAssigned(Collection<TopicPartition> parts) {
+        owned.addAll(numbers(parts));
+        if (leaving) {
+            consumer.pause(parts);
+        } else { // the simulated load of each partition's state
+            try {
+                Thread.sleep((long) (parts.size() * settings.number("partition-warmup-ms")));
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+        if (!parts.isEmpty() || owned.isEmpty()) { // an incremental rebalance also calls where nothing has changed
+            tell.owned("assigned", numbers(parts), owned.size(), began);
+        }
+        tell.rebalanced(began);
+        began = null;
+    }
+
+    @Override
+    public void onPartitionsRevoked(Collection<TopicPartition> parts) {
+        long now = System.nanoTime();
+        if (!parts.isEmpty()) {
+            commit(parts);
+            forget("revoked", parts, now);
+        }
+    }
+
+    @Override
+    public void onPartitionsLost(Collection<TopicPartition> parts) {
+        forget("lost", parts, System.nanoTime());
+    }
+
+    /** Gives partitions up: their next owner begins at the committed offsets. */
+    private void forget(String event, Collection<TopicPartition> parts, long now) {
+        began = began == null ? now : began;
+        owned.removeAll(numbers(parts));
+        processed.keySet().removeAll(parts);
+        fetched.removeIf(record -> parts.contains(new TopicPartition(record.topic(), record.partition())));
+        tell.owned(event, numbers(parts), owned.size(), now);
+    }
+
+    private Set<Integer> numbers(Collection<TopicPartition> parts) {
+        Set<Integer> found = new TreeSet<>();
+        parts.forEach(part -> found.add(settings.number(part.topic(), part.partition())));
+        return found;
+    }
+}

@@ -1,0 +1,59 @@
+"""The clients of Kafka that a trial's consumers may have: each is a program of its own, and lacks some settings. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from lab.errors import InputError, report
+from lab.flags import Kind
+
+EARLIEST, LATEST = RESETS = ("earliest", "latest")
+PYTHON, FRANZ_GO, JAVA = CLIENTS = ("python", "franz-go", "java")
+IMAGE = "elastic-lab/clients"  # of the programs that are not Python's
+MEMORY: Mapping[str, str] = {FRANZ_GO: "48Mi", JAVA: "128Mi"}  # that a pod requests
+# What a program other than Python's simulates of the work, but not of what goes wrong with it.
+_PYTHONS = (
+    *("store_slots", "store_contention", "burn", "wake", "emit"),
+    *("fail_rate", "poison_rate", "poison", "poison_mode", "most_deaths", "retry_ms", "retry_jitter", "dlq"),
+)
+LACKING: Mapping[str, tuple[str, ...]] = {
+    PYTHON: ("partition_fetch_kib",),
+    FRANZ_GO: (*_PYTHONS, "max_poll_ms"),  # that client has no such limit
+    JAVA: _PYTHONS,
+}
+_BY_DURATION = r"by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"
+
+
+def _reset(text: str) -> str:
+    if text not in RESETS and not re.fullmatch(_BY_DURATION, text):
+        raise ValueError(text)
+    return text
+
+
+RESET = Kind(
+    _reset,
+    f"{EARLIEST} or {LATEST}; with client {JAVA} also by_duration:PT1H",
+    {"type": "string", "pattern": f"^(earliest|latest|{_BY_DURATION})$"},
+)
+
+
+def program(client: str) -> str:
+    """The name of the program of ``client``, which is not Python's: the command of its pods."""
+    return f"consumer-{client}"
+
+
+def check(given: Any, where: object) -> None:
+    """Report an :class:`InputError` for each setting of ``given`` that its client's program lacks."""
+    defaults = {one.name: one.default for one in fields(given)}
+    for name in LACKING.get(given.client, ()):
+        if (value := getattr(given, name)) != defaults[name]:
+            report(InputError(where, name, value, f"{defaults[name]} with client {given.client}, whose program lacks it"))
+
+
+def check_runtime(client: str, runtime: str) -> None:
+    """Raise :class:`InputError` for a ``client`` whose program the ``runtime`` does not have."""
+    if client != PYTHON and runtime != "binary":
+        raise InputError("trial", "client", client, f"{PYTHON} but on binary: the image of pods has no other")
