@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import extras, project
-from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
+from lab.errors import BAD_INPUT, FAULT, InputError, LabFault, closest
 from lab.flags import NAME, Flags
 
 COMMANDS = {
@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
             _complete()
         try:
             with extras.needed(_least(given)):
+                _check_command(given)
                 options = _parser(given).parse_args(given)
                 return int(options.run(options))
         finally:
@@ -68,6 +69,14 @@ def main(arguments: list[str] | None = None) -> int:
         line, code = f"a fault of the lab: {type(error).__name__}: please report it with the lines above", FAULT
     print(*(f"{NAME}: {one}" for one in line.splitlines()), sep="\n", file=sys.stderr)
     return code
+
+
+def _check_command(given: Sequence[str]) -> None:
+    """Raise :class:`InputError` for a word that is no command, and for none."""
+    word = given[0] if given else None
+    if word not in COMMANDS and not (word or "").startswith("-"):
+        allowed = f"one of {', '.join(COMMANDS)}; {NAME} --help says what each is for"
+        raise InputError("command line", "COMMAND", word, allowed, closest(word, COMMANDS))
 
 
 def _complete() -> None:
@@ -99,7 +108,7 @@ def _parser(given: Sequence[str]) -> Flags:
 
     Then its help has no flags, and says what to install.
     """
-    parser = Flags(NAME, __doc__, environment=False)
+    parser = Flags(NAME, (__doc__ or "").replace("``", ""), environment=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version of the installation")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():

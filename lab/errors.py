@@ -31,7 +31,7 @@ class InputError(ValueError):
     more = 0  # errors that are not among those that it stands for
 
     def __init__(self, where: object, field: str, value: object, allowed: str, meant: str = "") -> None:
-        self.where, self.field, self.value, self.allowed = str(where), field, value, allowed
+        self.where, self.field, self.value, self.allowed, self.meant = str(where), field, value, allowed, meant
         self.line: int | None = getattr(where, "line", lambda _: None)(field)
         said = "missing" if value is None else f"{shown(value)} is not allowed"
         hints = [f"did you mean {meant}?"] if meant else []

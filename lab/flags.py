@@ -67,6 +67,7 @@ class Flags(argparse.ArgumentParser):
                 given, may = (error.value, error.allowed) if isinstance(error, InputError) else (value, allowed)
                 raise argparse.ArgumentTypeError(f"{shown(given)} is not allowed; allowed: {may}{also}") from None
 
+        words = getattr(kind, "schema", {}).get("enum", ())
         given = os.environ.get(variable) if self._environment else self.defaults.get(name)
         start = default if given is None else given
         said = [variable] if self._environment else []
@@ -81,8 +82,8 @@ class Flags(argparse.ArgumentParser):
             default=start,
             required=start is None and not optional,
             help=f"{text} [{', '.join(said)}]" if said else text,
+            metavar="|".join(words) or None,
         )
-        words = getattr(kind, "schema", {}).get("enum", ())
         if words:
             vars(action)["completer"] = lambda **_: words
 
@@ -103,7 +104,8 @@ class Flags(argparse.ArgumentParser):
         """Print the one line and exit with 2. That of a command begins as its other errors do."""
         if self._environment:
             self.exit(BAD_INPUT, f"{self.prog}: {one_line(message)}\n")
-        self.exit(BAD_INPUT, f"{NAME}: {one_line(re.sub('^argument (?=-)', 'command line: ', message))}\n")
+        message = re.sub("^the following arguments are required: (.*)", r"\1: missing", re.sub("^argument ", "", message))
+        self.exit(BAD_INPUT, f"{NAME}: {one_line(f'command line: {message}')}\n")
 
 
 def number(least: float, most: float) -> Kind:

@@ -93,7 +93,7 @@ def _profile(text: str | None) -> Path | None:
     try:
         return COMMITTED.profile(text)
     except InputError as unknown:
-        raise InputError("command line", "--profile", text, f"a YAML file, or {unknown.allowed}") from None
+        raise InputError("command line", "--profile", text, f"a YAML file, or {unknown.allowed}", unknown.meant) from None
 
 
 def _accept(options: Namespace, given: UserFiles, results: Path) -> Acceptance:

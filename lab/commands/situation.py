@@ -43,7 +43,7 @@ WORDS = {  # the meaning of each time of Consumers, for --help
     "notice_s": "until every member knows of a rebalance and has rejoined",
     "round_s": "that each further round of a rebalance takes",
     "join_each_s": "that each further member of a round takes",
-    "in_flight_s": "the lag of a group that keeps up, as a time; else by the commit interval",
+    "in_flight_s": "of the traffic that are in flight, not committed yet; else by the commit interval",
 }
 OBJECTIVE_S = float(TIME_BEHIND_S) * scales.load(scales.QUICK).time  # the bound is of a trial at quick, as it is seen
 
@@ -273,7 +273,7 @@ def _profile(text: str) -> Profile:
         try:
             file = COMMITTED.profile(text)
         except InputError as unknown:
-            raise InputError("command line", "--profile", text, f"a YAML file, or {unknown.allowed}") from None
+            raise InputError("command line", "--profile", text, f"a YAML file, or {unknown.allowed}", unknown.meant) from None
     return profile.load(file)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import paths, yamlfile
-from lab.errors import InputError
+from lab.errors import InputError, closest
 from lab.inputs import anchor, fidelity
 from lab.inputs import policy as policies
 from lab.inputs import scale as scales
@@ -67,9 +67,9 @@ class Library:
         for place in places:
             if _is_file(file := place / f"{name}.yaml"):
                 return file
-        names = {file.stem for place in places for file in place.glob("*.yaml")}
+        names = sorted({file.stem for place in places for file in place.glob("*.yaml")}.difference(_NO_PROFILES))
         where = paths.PROFILES if folders == [PROFILES] else paths.MANIFESTS
-        raise InputError(where, kind, name, f"one of {', '.join(sorted(names.difference(_NO_PROFILES)))}")
+        raise InputError(where, kind, name, f"one of {', '.join(names)}", closest(name, names))
 
 
 def _is_file(file: Path) -> bool:

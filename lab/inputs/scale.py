@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from lab import paths, yamlfile
-from lab.errors import InputError
+from lab.errors import InputError, closest
 
 QUICK = "quick"  # the scale of a session that names none
 REAL = "real"
@@ -55,7 +55,7 @@ def load(name: str) -> Scale:
     """The scale called ``name`` in ``profiles/scales.yaml``. Raises :class:`InputError` when there is none."""
     known = {scale.name: scale for scale in declared()}
     if name not in known:
-        raise InputError(paths.PROFILES / "scales.yaml", "scale", name, f"one of {', '.join(known)}")
+        raise InputError("command line", "--scale", name, f"one of {', '.join(known)}", closest(name, known))
     return known[name]
 
 
