@@ -180,3 +180,10 @@ def test_a_change_breaches_nothing_at_any_point_of_a_sync_nor_at_the_trials_scal
         each = list(simulate.at_points(question, question.simulated()))
         assert len(each) == 5
         assert BREACHED_WORD not in {one.verdict for verdicts in each for one in verdicts}
+
+
+@pytest.mark.parametrize(("tried", "taken"), [("abc", "c"), ("ab", "b"), ("a", None)])
+def test_a_change_that_holds_at_the_trials_scale_too_goes_first(monkeypatch, tried, taken):
+    """Of these a breaches at real time, b at the trial's scale, and c at neither."""
+    monkeypatch.setattr(advice, "_breaches", lambda question, one: (question, one) in {("real", "a"), ("scale", "b")})
+    assert advice._first_held(["real", "scale"], tried) == taken
