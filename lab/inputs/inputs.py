@@ -16,7 +16,18 @@ import yaml
 
 from lab import typed, yamlfile
 from lab.errors import InputError
-from lab.inputs import anchor, clients, events, fidelity, manifests, profile, scaledobject, scaledobject_file, topics
+from lab.inputs import (
+    anchor,
+    clients,
+    events,
+    fidelity,
+    manifests,
+    own_consumer,
+    profile,
+    scaledobject,
+    scaledobject_file,
+    topics,
+)
 from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.adopt import Replaced, adopt
@@ -213,6 +224,7 @@ def read(
     :class:`Variant` is either with changes.
     """
     workload.check()
+    own_consumer.check(workload.command, workload.image, runtime)
     profile_file = profile_name if isinstance(profile_name, Path) else library.profile(profile_name)
     given = profile.load(profile_file)
     variant = policy_name if isinstance(policy_name, Variant) else Variant(policy_name)

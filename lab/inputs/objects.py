@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab import paths, yamlfile
-from lab.inputs import clients, lag_metric, manifests, store
+from lab.inputs import clients, lag_metric, manifests, own_consumer, store
 from lab.inputs.controller import LagController
 from lab.inputs.inputs import Inputs
 from lab.inputs.policy import PlainHpa
@@ -38,6 +38,10 @@ def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]
     if work.store_slots:
         others += manifests.beside(inputs.library.manifest(STORE), inputs.scale)
         pod["containers"][0]["env"].append({"name": store.ADDRESS, "value": ""})  # known when the store is there
+    if work.own:
+        consumer = own_consumer.put(consumer, command=work.command, image=work.image, env=work.env, runtime=inputs.runtime)
+    if work.rung == own_consumer.BLACK_BOX:
+        others.append(yamlfile.read(paths.MANIFESTS / "kafka" / "observer.yaml"))
     owner = stateful_set(consumer) if work.pod_owner == STATEFUL_SET else consumer
     return [settings, exporter, *others, owner, *_deciding(inputs, consumer, environment)]
 

@@ -6,6 +6,8 @@ docs/your-consumer.md. ``$(NAME)`` in a variable of its own stands for one of th
 
 from __future__ import annotations
 
+import copy
+import os
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -17,6 +19,8 @@ from lab.flags import Kind
 
 BLACK_BOX, REPORTS, RECEIPTS = RUNGS = ("black-box", "reports", "receipts")
 POD_NAME = "POD_NAME"
+PROCESSES = "binary"  # the runtime whose pods are processes of this machine
+_SCRAPED = "prometheus.io/"
 
 
 def _command(text: str) -> str:
@@ -74,3 +78,36 @@ def _written(value: object) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def check(command: str, image: str, runtime: str) -> None:
+    """Raise :class:`InputError` for a consumer of one's own, if there is one, that can't be started on ``runtime``."""
+    if runtime == PROCESSES and (command or image):
+        program(command, "trial")
+    elif command and not image:
+        raise InputError("trial", "image", None, f"an image of your own consumer on {runtime}, where pods are containers")
+
+
+def put(deployment: Mapping[str, Any], *, command: str, image: str, env: str, runtime: str) -> dict[str, Any]:
+    """The lab's consumer ``deployment`` with a user's consumer in it.
+
+    Where pods are processes it is the ``command``, run in this process's folder with its PATH; elsewhere it is the ``image``,
+    with its own entrypoint. Probes, port, metrics and the limit of memory were for the lab's consumer, and go.
+    """
+    made = copy.deepcopy(dict(deployment))
+    template = made["spec"]["template"]
+    annotations = template["metadata"]["annotations"]
+    template["metadata"]["annotations"] = {name: one for name, one in annotations.items() if not name.startswith(_SCRAPED)}
+    (container,) = template["spec"]["containers"]
+    for field in ("command", "livenessProbe", "ports", "readinessProbe"):
+        del container[field]
+    del container["resources"]["limits"]["memory"]
+    own = variables(env)
+    if runtime == PROCESSES:
+        container |= {"command": list(program(command, "trial")), "workingDir": str(Path.cwd())}
+        own = {"PATH": os.environ.get("PATH", os.defpath)} | own
+    else:
+        container["image"] = image
+    container["env"] += [{"name": POD_NAME, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]
+    container["env"] += [{"name": name, "value": value} for name, value in own.items()]
+    return made

@@ -131,10 +131,6 @@ def load(file: Path) -> tuple[Workload, int]:
         if found.starts:
             allowed = "0 to 3,600 s: all pods of a trial start alike; simulate, tune and plane take quantiles"
             report(InputError(read.where, "start_s", read.content["start_s"], allowed))
-        if found.workload.own:
-            field = "command" if found.workload.command else "image"
-            allowed = "none: a trial runs the lab's consumer; check-consumer takes your own"
-            report(InputError(read.where, field, read.content[field], allowed))
         if found.nodes:
             allowed = "none: a trial has one node, with room for all; simulate, tune and plane take it"
             report(InputError(read.where, "nodes", read.content["nodes"], allowed))

@@ -16,7 +16,9 @@ import pyarrow.parquet as pq
 
 from lab import typed
 from lab.errors import NoData
+from lab.inputs.own_consumer import RECEIPTS
 from lab.record import trial as trials
+from lab.record.ledger import LEDGER
 from lab.record.reconciliation import Reconciliation
 from lab.record.trial import Offsets, Trial
 
@@ -135,5 +137,8 @@ class Tables:
 
     def absent(self, name: str) -> NoData:
         """Say that there is no ``name``, and why if trial.json has a reason."""
-        why = self.trial.missing.get(_PART.get(name.removesuffix(".json"), name))
+        part, rung = _PART.get(name.removesuffix(".json"), name), self.trial.inputs.workload.rung
+        why = self.trial.missing.get(part)
+        if part == LEDGER and rung != RECEIPTS:
+            why = f"the consumer writes no receipts (rung: {rung})"
         return NoData(f"{self.folder.name} has no {name}{f': {why}' if why else ''}")

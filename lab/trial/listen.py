@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -62,12 +63,17 @@ class Listener(Reports):
         super().__init__()
         self._file = file.open("a")
         self._notify = notify
+        self._given: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._stop = threading.Event()
         own: dict[str, Any] = {"group.id": "lab-recorder", "enable.auto.commit": False, "log_level": 2}
         self._consumer = Consumer({"bootstrap.servers": bootstrap, **own, **(settings or {})})
         self._consumer.assign([TopicPartition(topic, 0, 0) for topic in topics])
         self._thread = threading.Thread(target=self._follow, name="reports", daemon=True)
         self._thread.start()
+
+    def give(self, row: dict[str, Any]) -> None:
+        """Take a report that came by another way than the topics."""
+        self._given.put(row)
 
     def close(self) -> None:
         """Stop listening."""
@@ -80,6 +86,7 @@ class Listener(Reports):
         while not self._stop.is_set():
             messages = self._consumer.consume(100, 0.2)
             rows = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]
+            rows += [self._given.get() for _ in range(self._given.qsize())]
             if rows:
                 for row in rows:
                     self.add(row)

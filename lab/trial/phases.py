@@ -143,7 +143,12 @@ def _settle(stage: Stage, beside: list[str]) -> None:
         )
 
     what = f"baseline of {replicas} consumers settled"
-    stage.transitions.wait(settled, traffic_start.settle_s(stage), what, stage.check)
+    try:
+        stage.transitions.wait(settled, traffic_start.settle_s(stage), what, stage.check)
+    except LabFault as fault:
+        if str(fault).startswith(what) and (why := stage.why_not_at_work()):
+            raise LabFault(f"{fault}: {why}") from None
+        raise
 
 
 def _start_traffic(stages: Sequence[Stage]) -> None:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from lab import clock
 from lab.errors import LabFault
 from lab.inputs import lag_metric, objects
+from lab.inputs.own_consumer import RECEIPTS
 from lab.inputs.topics import numbering
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
@@ -39,9 +40,17 @@ def parts(stage: Stage, spark: Callable[[], SparkSession], missing: dict[str, st
 
     First what only the running trial tells. Then its pods are taken down ("rest"), so that the ledger sees a store that no one
     writes to; where they can't be, the topics are read in turn, and what they hold still agrees.
+    Without receipts there is no ledger.
     """
     length = stage.inputs.profile.duration
     waiting = GONE_S + stage.inputs.workload.grace_s + SHORT_S
+    ledger = Part(
+        "ledger",
+        lambda into: _ledger(stage, spark, REST not in missing, into),
+        stage.deadlines.ledger_s,
+        session.cancel,
+        resumable=True,
+    )
     return [
         Part("load", stage.load.write, SHORT_S),
         Part("offsets", lambda _: stage.read_offsets(), 2 * OFFSETS_S),
@@ -49,13 +58,7 @@ def parts(stage: Stage, spark: Callable[[], SparkSession], missing: dict[str, st
         Part(REST, lambda _: stage.halt(), waiting),
         Part("hpa.log", lambda into: (into / "hpa.log").write_text(_said(stage)), SHORT_S),
         *(Part(name, partial(_table, stage, name), LONG_S, replaces=(f"{name}.jsonl",)) for name in LINES),
-        Part(
-            "ledger",
-            lambda into: _ledger(stage, spark, REST not in missing, into),
-            stage.deadlines.ledger_s,
-            session.cancel,
-            resumable=True,
-        ),
+        *([ledger] if stage.inputs.workload.rung == RECEIPTS else []),
     ]
 
 

@@ -11,6 +11,7 @@ from kubernetes.dynamic import DynamicClient
 
 from lab import clock
 from lab.inputs.events import Restart
+from lab.inputs.own_consumer import BLACK_BOX
 from lab.inputs.steps import Decree
 from lab.inputs.workload import STATEFUL_SET
 from lab.trial.stage import CONSUMER, Stage
@@ -60,6 +61,8 @@ def _wait(stage: Stage, condition: Any, what: str) -> None:
 def _settled(stage: Stage, members: int) -> bool:
     """Whether ``members`` live pods are Ready and hold all partitions; what a killed pod held last counts for nothing."""
     alive = {pod["metadata"]["name"] for pod in stage.transitions.pods(CONSUMER)}
+    if stage.inputs.workload.rung == BLACK_BOX:  # its members may go by other names, and one that died is seen to be gone
+        alive = set(stage.reports.owned())
     holders = {pod: owned for pod, owned in stage.reports.owned().items() if owned and pod in alive}
     partitions = stage.inputs.partitions_after or stage.inputs.partitions
     shared = len(holders) == min(members, partitions) and sum(holders.values()) == partitions

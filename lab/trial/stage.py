@@ -25,11 +25,13 @@ from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
 from lab.inputs import objects
 from lab.inputs.events import Kill
+from lab.inputs.own_consumer import BLACK_BOX
 from lab.inputs.steps import Decree
 from lab.inputs.topics import numbering, variables
 from lab.inputs.workload import DEPLOYMENT
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.record.trial import Fault, Offsets, Step, Trial
+from lab.trial import own_consumer
 from lab.trial.addresses import LOGIN, located, login_objects
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener
@@ -41,7 +43,7 @@ from lab.wait import until
 
 log = logging.getLogger("lab.trial")
 
-CONSUMER = "consumer"  # the Deployment, or StatefulSet, that is scaled
+CONSUMER = own_consumer.CONSUMER  # the Deployment, or StatefulSet, that is scaled
 OFFSETS_S = 20
 GONE_S = 60  # until the pods of a trial are gone, over the grace that they have
 
@@ -132,6 +134,9 @@ class Stage:
             self.transitions.notify,
             cluster.kafka_settings,
         )
+        self._stdout: own_consumer.Stdout | None = None
+        if inputs.workload.own and inputs.workload.rung != BLACK_BOX:
+            self._stdout = own_consumer.Stdout(self.api, self.namespace, self.reports.give)
         self.load = Sampler(own=cluster.processes)
 
     def owner(self, name: str) -> str:
@@ -210,8 +215,33 @@ class Stage:
         self.cluster.check()
         if self.brokers is not None:
             self.brokers.check()
+        self._check_own()
         if self.lead.transitions.field("Job", "producer", "status", "failed") and self.reports.last("produced") is None:
             raise LabFault("the producer ended without its tally")
+
+    def _check_own(self) -> None:
+        """Read on what a user's own consumer says. Raises :class:`LabFault` with its last line where it does not stay up."""
+        if not self.inputs.workload.own:
+            return
+        pods = self.transitions.pods(CONSUMER)
+        if self._stdout is not None:
+            self._stdout.follow(pods)
+        if self.journal.phase == "settling" and (found := own_consumer.crash(pods)):
+            pod, restarts, code = found
+            line = own_consumer.last_line(self.api, self.namespace, pod, previous=True)
+            why = f"{pod} ended {restarts} times, with code {code}; its last line: {line or 'none'}"
+            raise LabFault(f"your consumer does not stay up: {why}")
+
+    def why_not_at_work(self) -> str:
+        """Why a user's own consumer has not come to work, with its last line; "" of the lab's consumer."""
+        work = self.inputs.workload
+        if not work.own:
+            return ""
+        owned, elsewhere = self.reports.owned(), self.reports.last("elsewhere")
+        why = own_consumer.stranger(owned, elsewhere, work.rung, self.inputs.partitions, self.names["GROUP"])
+        pods = [pod["metadata"]["name"] for pod in self.transitions.pods(CONSUMER)]
+        lines = (own_consumer.last_line(self.api, self.namespace, pod) for pod in pods)
+        return f"{why}; its last line: {next(filter(None, lines), 'none')}"
 
     def halt(self) -> None:
         """Stop watching, then all that runs in the namespace. Raises :class:`LabFault` when pods are left after their grace."""
@@ -220,6 +250,8 @@ class Stage:
         self._halted = True
         self.load.stop()
         self.transitions.close()
+        if self._stdout is not None:
+            self._stdout.close()
         self.reports.close()
         applied = [*objects.applied(self.inputs, self.names), *([objects.producer(self.inputs)] if self.lead is self else [])]
         apply.delete(self.api, applied, self.namespace)

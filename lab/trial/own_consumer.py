@@ -1,0 +1,97 @@
+"""A user's own consumer in a trial: its reports on stdout, and one clear line where it does not come to work."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
+
+from lab import clock
+from lab.inputs.own_consumer import BLACK_BOX
+from lab.record import contract
+
+log = logging.getLogger("lab.trial")
+
+CONSUMER = "consumer"
+RESTARTS = 2  # from then on a kubelet waits longer and longer before the next start
+LINES = 20  # of an output, among which is the last that says anything
+ANSWER_S = 10.0
+SHOWN = 200  # characters of a line
+
+Pod = Mapping[str, Any]
+
+
+def crash(pods: list[Pod]) -> tuple[str, int, int] | None:
+    """The pod whose container has ended and been started anew too often, its restarts, and its exit code. Pure."""
+    for pod in pods:
+        status = (pod.get("status", {}).get("containerStatuses") or [{}])[0]
+        over = (status.get("lastState") or {}).get("terminated") or {}
+        if status.get("restartCount", 0) >= RESTARTS and "deletionTimestamp" not in pod["metadata"]:
+            return pod["metadata"]["name"], int(status["restartCount"]), int(over.get("exitCode", -1))
+    return None
+
+
+def stranger(owned: Mapping[str, int], elsewhere: Mapping[str, Any] | None, rung: str, partitions: int, group: str) -> str:
+    """Why a group is not at work, by who ``owned`` how many partitions and the report of other topics. Pure."""
+    if elsewhere is not None:
+        return f"its members read {', '.join(elsewhere['topics'])}: it is to take $TOPIC"
+    held = {name: count for name, count in owned.items() if count}
+    if held:
+        return f"{len(held)} members own {sum(held.values())} of {partitions} partitions"
+    if rung == BLACK_BOX:
+        return f"{group} has no member that owns a partition: it is to take $GROUP and $TOPIC"
+    return f"no report of partitions that were assigned; elastic-lab check-consumer says what of rung {rung} it fulfils"
+
+
+def last_line(api: client.ApiClient, namespace: str, pod: str, *, previous: bool = False) -> str:
+    """The last line that a pod wrote, "" where it wrote none or can't be asked."""
+    try:
+        said = client.CoreV1Api(api).read_namespaced_pod_log(
+            pod, namespace, container=CONSUMER, previous=previous, tail_lines=LINES, _request_timeout=ANSWER_S
+        )
+    except (ApiException, HTTPError):
+        return ""
+    return next((line.strip()[:SHOWN] for line in reversed((said or "").splitlines()) if line.strip()), "")
+
+
+class Stdout:
+    """Follows what the consumer's pods write, and gives ``take`` each report in it: a line of JSON by itself.
+
+    A report without a time gets that of its arrival.
+    """
+
+    def __init__(self, api: client.ApiClient, namespace: str, take: Callable[[dict[str, Any]], None]) -> None:
+        self._core, self._namespace, self._take = client.CoreV1Api(api), namespace, take
+        self._followed: set[tuple[str, str]] = set()  # pods with the container that runs
+        self._stop = threading.Event()
+
+    def follow(self, pods: list[Pod]) -> None:
+        """Follow those of ``pods`` whose container runs, and that are not followed yet."""
+        for pod in pods:
+            status = (pod.get("status", {}).get("containerStatuses") or [{}])[0]
+            key = pod["metadata"]["name"], str(status.get("containerID", ""))
+            if "running" in status.get("state", {}) and key not in self._followed:
+                self._followed.add(key)
+                threading.Thread(target=self._read, args=(key[0],), name=f"stdout-{key[0]}", daemon=True).start()
+
+    def close(self) -> None:
+        """Take no further report."""
+        self._stop.set()
+
+    def _read(self, pod: str) -> None:
+        try:
+            said = self._core.read_namespaced_pod_log(
+                pod, self._namespace, container=CONSUMER, follow=True, _preload_content=False
+            )
+            for text in said:
+                if self._stop.is_set():
+                    return
+                if row := contract.line(text.decode(errors="replace")):
+                    self._take({"t": clock.now(), **row, "pod": pod})
+        except (ApiException, HTTPError, OSError) as error:
+            log.warning("the output of %s is read no further: %s", pod, error)
