@@ -7,7 +7,7 @@ Method. One trial, from the floor until the lag is gone and the replicas are bac
 ``--lab-profile`` and ``--workload`` name. The reaction counts from the first phase after ``baseline``; the drain from the
 last, which is ``drain`` or ``lull``. A profile without them shows neither.
 
-Asserted. The hypothesis, whatever the traffic.
+Asserted. The hypothesis, whatever the traffic. Of a consumer that writes no receipts it is asserted that all is committed.
 
 Refuted by one figure beyond its bound.
 """
@@ -17,6 +17,7 @@ import pytest
 
 from lab.charts.breakdown import reaction_breakdown
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S, compressed
+from lab.measure.delivery import guarantee
 from lab.measure.drain import best_drain
 from lab.measure.reaction.step import IN_TIME, reaction
 from lab.measure.scaling import policy_excess
@@ -48,9 +49,10 @@ def test_the_policy_is_accepted(trials, brought, evidence):
     """A user's policy, traffic and pods."""
     record = trials.run(**brought)
     evidence.explain(user_files.replacement_note(record[0].inputs))
+    evidence.explain(user_files.consumer_note(record[0].inputs))
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
 
-    with evidence.of(record) as claim:
+    with evidence.of(record, delivery=guarantee(record[0].inputs.workload.rung)) as claim:
         time = record[0].scale.time
         claim(reaction(record).divided_s < compressed(REACTION_S, time), IN_TIME)
         claim_acceptance(claim, record)

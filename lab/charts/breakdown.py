@@ -11,11 +11,11 @@ import pandas as pd
 from lab.charts.drawing import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, INK, UP, WIDTH, inline, records, thin, titled
 from lab.errors import NoData
 from lab.judge.bounds import REACTION_S
-from lab.measure.reaction.step import POLICY, Reaction
+from lab.measure.reaction.step import COMMIT, POLICY, Reaction
 from lab.record.store import Record
 
 WHERE = {"lag crosses": "traffic", POLICY: "policy", "pod created": "Kubernetes", "process started": "Kubernetes"}
-WHERE |= {"subscribed": "consumer start", "partitions owned": "rebalance", "first receipt": "work"}
+WHERE |= {"subscribed": "consumer start", "partitions owned": "rebalance", "first receipt": "work", COMMIT: "work"}
 GROUPS = [DELIVERED, FAULT, UP, BETWEEN, DOWN, ASKED]
 SQUARES: dict[str, Any] = {"symbolType": "square", "symbolStrokeWidth": 0, "symbolSize": 140}
 MOST = 8  # kinds of process that get a line of their own: more colours can't be told apart

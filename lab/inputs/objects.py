@@ -39,9 +39,13 @@ def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]
         others += manifests.beside(inputs.library.manifest(STORE), inputs.scale)
         pod["containers"][0]["env"].append({"name": store.ADDRESS, "value": ""})  # known when the store is there
     if work.own:
-        consumer = own_consumer.put(consumer, command=work.command, image=work.image, env=work.env, runtime=inputs.runtime)
-    if work.rung == own_consumer.BLACK_BOX:
-        others.append(yamlfile.read(paths.MANIFESTS / "kafka" / "observer.yaml"))
+        given = {"command": work.command, "image": work.image, "env": work.env, "rung": work.rung}
+        consumer = own_consumer.put(consumer, **given, runtime=inputs.runtime)
+    if work.rung != own_consumer.RECEIPTS:
+        observer = yamlfile.read(paths.MANIFESTS / "kafka" / "observer.yaml")
+        if work.rung == own_consumer.REPORTS:  # it says itself who owns what
+            observer["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": "MEMBERS", "value": "off"})
+        others.append(observer)
     owner = stateful_set(consumer) if work.pod_owner == STATEFUL_SET else consumer
     return [settings, exporter, *others, owner, *_deciding(inputs, consumer, environment)]
 

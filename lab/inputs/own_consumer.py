@@ -88,7 +88,7 @@ def check(command: str, image: str, runtime: str) -> None:
         raise InputError("trial", "image", None, f"an image of your own consumer on {runtime}, where pods are containers")
 
 
-def put(deployment: Mapping[str, Any], *, command: str, image: str, env: str, runtime: str) -> dict[str, Any]:
+def put(deployment: Mapping[str, Any], *, command: str, image: str, env: str, rung: str, runtime: str) -> dict[str, Any]:
     """The lab's consumer ``deployment`` with a user's consumer in it.
 
     Where pods are processes it is the ``command``, run in this process's folder with its PATH; elsewhere it is the ``image``,
@@ -103,6 +103,8 @@ def put(deployment: Mapping[str, Any], *, command: str, image: str, env: str, ru
         del container[field]
     del container["resources"]["limits"]["memory"]
     own = variables(env)
+    if rung == BLACK_BOX:  # the observer reports: nothing is to be reported twice
+        own = {"REPORTS_TOPIC": ""} | own
     if runtime == PROCESSES:
         container |= {"command": list(program(command, "trial")), "workingDir": str(Path.cwd())}
         own = {"PATH": os.environ.get("PATH", os.defpath)} | own

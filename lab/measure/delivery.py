@@ -8,10 +8,12 @@ from itertools import pairwise
 
 from lab.errors import NoData
 from lab.inputs.inputs import DRAINED, PRODUCER
+from lab.inputs.own_consumer import RECEIPTS
 from lab.judge.aggregate import total
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.quantity import Quantity
 from lab.judge.runs import Runs
+from lab.measure.progress import uncommitted
 from lab.record.store import Record
 
 DELIVERED = "each event that was scheduled was sent, acknowledged, stored and processed exactly once, as far as it was due"
@@ -128,9 +130,18 @@ class Guarantee:
 
 
 EXACTLY_ONCE = Guarantee(DELIVERED, unaccounted)
+COMMITTED = Guarantee(
+    "each message is committed at the end: without receipts nobody sees whether it was processed, or how often",
+    lambda *records: total(uncommitted(record) for record in records),
+)
 AT_LEAST_ONCE = Guarantee(
     "each event that was due was delivered at least once: a kill may repeat work, and loses none", undelivered
 )
+
+
+def guarantee(rung: str) -> Guarantee:
+    """What a trial can be held to, by how much its consumer tells (docs/your-consumer.md)."""
+    return EXACTLY_ONCE if rung == RECEIPTS else COMMITTED
 
 
 def passed_over(record: Record, partitions: Collection[int] | None = None) -> int:

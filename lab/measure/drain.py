@@ -6,6 +6,7 @@ import pandas as pd
 
 from lab.errors import NoData
 from lab.foresee.in_flight import InFlight
+from lab.inputs.own_consumer import RECEIPTS
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.quantity import Quantity
 from lab.record.store import Record
@@ -86,18 +87,29 @@ def ideal_drain_s(record: Record, end: float) -> float:
     The time is backlog / (pod rate - inflow), and the largest over the partitions counts. A partition's inflow is its share of
     all events times the rate of the profile's last phase.
     """
-    lags, receipts = record.partition_lag[record.partition_lag["t"] >= end], record.receipts
+    lags, counts = record.partition_lag[record.partition_lag["t"] >= end], _messages(record)
     if lags.empty:
         raise NoData("no sample of kafka_consumergroup_lag after the spike")
-    if receipts.empty:
-        raise NoData("no receipts")
-    counts = receipts.groupby("partition")["count"].sum()
     inflow = counts / counts.sum() * record.profile.steps[-1].rate
     slowest = 0.0
     for partition, backlog in lags.groupby("partition")["lag"].first().items():
         spare = record.inputs.pod_rate - inflow.get(partition, 0.0)
         slowest = max(slowest, backlog / spare if spare > 0 else float("inf"))
     return slowest
+
+
+def _messages(record: Record) -> pd.Series[int]:
+    """How many messages each partition had, by receipts or, without any by the contract, by its log's end.
+
+    Raises :class:`NoData` for none.
+    """
+    if record.inputs.workload.rung == RECEIPTS:
+        counts = record.receipts.groupby("partition")["count"].sum()
+    else:
+        counts = pd.Series({number: part.end for number, part in record.offsets.items()}, dtype=int)
+    if not counts.sum():
+        raise NoData("no receipts" if record.inputs.workload.rung == RECEIPTS else "no messages")
+    return counts
 
 
 class BestDrain(Measure):

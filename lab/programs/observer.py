@@ -23,7 +23,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lab.errors import InputError
-from lab.flags import Flags, whole
+from lab.flags import SWITCH, Flags, whole
 from lab.inputs import settings as declarations
 from lab.inputs import topics
 from lab.kafka.lag import TIMEOUT_S, LagReader
@@ -36,12 +36,14 @@ log = logging.getLogger("lab.programs.observer")
 
 
 class Observer:
-    """Asks about ``group`` once at each :meth:`look`, and says what changed."""
+    """Asks about ``group`` once at each :meth:`look`, about its members too if it ``asks``, and says what changed."""
 
-    def __init__(self, bootstrap: str, group: str, on: Numbering, login: dict[str, str], reports: Reports) -> None:
+    def __init__(
+        self, bootstrap: str, group: str, on: Numbering, login: dict[str, str], reports: Reports, asks: bool = True
+    ) -> None:
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2, **login})
         self._lag = LagReader(bootstrap, group, on, settings=login)
-        self._group, self._on, self._say = group, on, reports.say
+        self._group, self._on, self._say, self._asks = group, on, reports.say, asks
         self._roster, self._elsewhere = Roster(), dict[str, frozenset[str]]()
         self._committed: dict[int, int] = {}
         self._looks = 0
@@ -49,7 +51,7 @@ class Observer:
     def look(self) -> None:
         """Ask once. Raises ``KafkaException`` when Kafka does not answer."""
         looks = self._looks + 1
-        members = self._members()
+        members = self._members() if self._asks else []
         for change in self._roster.update(members):
             row = asdict(change)
             self._say(row.pop("event"), pod=row.pop("name"), seconds=None, look=looks, **row)
@@ -91,6 +93,7 @@ def main() -> int:
     parser.flag("group", str, "enrich", "consumer group")
     parser.flag("reports-topic", str, "reports", "topic for what it reports")
     parser.flag("interval-ms", whole(50, 60_000), 200, "time between two questions, ms")
+    parser.flag("members", SWITCH, "on", "off: look at what is committed alone")
     options = parser.parse_args()
     try:
         numbering = topics.settings(options).numbering
@@ -102,7 +105,8 @@ def main() -> int:
     who = os.environ.get("HOSTNAME", "observer")
     producer = reporter(options.bootstrap_servers, who, options.kafka_settings)
     reports = Reports(producer, options.reports_topic, who)
-    observer = Observer(options.bootstrap_servers, options.group, numbering, options.kafka_settings, reports)
+    login, asks = options.kafka_settings, options.members == "on"
+    observer = Observer(options.bootstrap_servers, options.group, numbering, login, reports, asks)
     with parser.listening(options.metrics_port):
         serve(options.pod_ip, options.metrics_port, lambda: observer.answered, lambda: True)
     while not stop.wait(options.interval_ms / 1000):

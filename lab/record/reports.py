@@ -46,3 +46,25 @@ def owners(changes: Iterable[Report], at: float) -> dict[str, frozenset[int]]:
         held = owned.get(change.pod, frozenset())
         owned[change.pod] = held | set(change.partitions) if change.event == GIVEN else held - set(change.partitions)
     return owned
+
+
+class Commit(NamedTuple):
+    """The group was seen at ``t`` (epoch s) to have committed ``offset`` in ``partition``, whose log ended at ``end`` then.
+
+    ``look`` counts the observer's questions (:mod:`lab.programs.observer`).
+    """
+
+    t: float
+    look: int
+    partition: int
+    offset: int
+    end: int
+
+
+def commits(events: pd.DataFrame) -> list[Commit]:
+    """What an observer saw the group commit, in order of time; none where nobody looked."""
+    return [
+        Commit(one.t, int(one.detail["look"]), int(number), int(offset), int(one.detail["ends"][number]))
+        for one in reports(events.sort_values("t", kind="stable"), ["committed"])
+        for number, offset in one.detail["offsets"].items()
+    ]

@@ -23,7 +23,7 @@ from lab.record.ages import Coverage, Lives, Waiting
 from lab.record.course import ENDED, Course
 from lab.record.hpas import Status
 from lab.record.pods import Change, Pod
-from lab.record.reports import Report
+from lab.record.reports import Commit, Report
 
 CONSUMER = "consumer"
 LAG, PARTITION_LAG = "kafka_consumergroup_lag_sum", "kafka_consumergroup_lag"
@@ -149,6 +149,13 @@ class Views(Course):
     def handovers(self) -> list[Report]:
         """Every assignment of partitions to a member, and every giving up of some, in order of time."""
         return reports.handovers(self.group_events)
+
+    @cached_property
+    def commits(self) -> list[Commit]:
+        """What the group was seen to commit, in order of time. No data where nobody looked, as at the lab's own consumer."""
+        if not (found := reports.commits(self.group_events)):
+            raise NoData("nobody looked at what the group commits")
+        return found
 
     def owners(self, at: float) -> dict[str, frozenset[int]]:
         """The partitions that each pod owned at ``at`` by its own handovers; of a pod that died, those it had then."""

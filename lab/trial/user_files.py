@@ -12,6 +12,7 @@ from lab.inputs import profile as profiles
 from lab.inputs import scale as scales
 from lab.inputs.inputs import Inputs
 from lab.inputs.manifests import Library
+from lab.inputs.own_consumer import PROCESSES, RECEIPTS
 from lab.inputs.profile import BASELINE, RELIEF
 from lab.inputs.scale import Scale
 from lab.inputs.workload import PARTITIONS, Workload
@@ -97,6 +98,7 @@ def header_lines(given: Inputs) -> list[str]:
         lines.append(f"the profile never leaves its phase {BASELINE}: reaction and drain will be no data")
     elif phases[-1] not in RELIEF:
         lines.append(f"the profile ends in phase {phases[-1]}, not in {' or '.join(RELIEF)}: the drain will be no data")
+    lines += [note] if (note := consumer_note(given)) else []
     return [*lines, *(f"replaced {one}" for one in given.replaced)]
 
 
@@ -104,3 +106,15 @@ def replacement_note(given: Inputs) -> str:
     """What a record's inputs say was replaced in the user's ScaledObject, as a paragraph; "" when nothing was."""
     rows = [f"{one.field} ({one.theirs!r})" for one in given.replaced]
     return f"Replaced in the ScaledObject as it was brought, so that it runs here: {'; '.join(rows)}." if rows else ""
+
+
+def consumer_note(given: Inputs) -> str:
+    """What runs in the place of the lab's consumer, and what can't be said of it, as a paragraph; "" for the lab's own."""
+    work = given.workload
+    if not work.own:
+        return ""
+    program = work.command if given.runtime == PROCESSES else work.image
+    what = f"The consumer is {program!r}, in the place of the lab's; it tells: {work.rung}."
+    if work.rung == RECEIPTS:
+        return what
+    return f"{what} Loss, copies, throughput and dips have no data; a reaction ends with the first commit of a new pod."

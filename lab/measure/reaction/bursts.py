@@ -7,7 +7,7 @@ from statistics import median
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
-from lab.measure.reaction.step import first_receipt
+from lab.measure.reaction.step import first_work
 from lab.record.store import Record
 
 RISES = ("burst", "spike")  # phases that begin with a step of the rate
@@ -86,7 +86,7 @@ def burst_reactions(record: Record) -> list[BurstReaction]:
     """
     found = []
     for burst in bursts_at_floor(record):
-        pod, at_work = first_receipt(record, burst.step, burst.until)
+        pod, at_work = first_work(record, burst.step, burst.until)
         found.append(BurstReaction(burst, at_work - burst.start, pod))
     return found
 

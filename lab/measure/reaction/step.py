@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 import numpy as np
 import pandas as pd
 
 from lab.errors import NoData
+from lab.inputs.own_consumer import RECEIPTS
 from lab.inputs.policy import behavior
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity, repeated
+from lab.measure.progress import first_commit
 from lab.model.hpa import DEFAULTS
 from lab.record.store import Record
 
@@ -28,6 +31,7 @@ PARTS = (
 )
 POLICY = "KEDA and HPA decide"
 IN_TIME = "the first new pod is at work in time, with all of its start divided like the wait for it"
+COMMIT = "first commit"  # the last part of a consumer that writes no receipts
 WATCH_S = 1.0  # a watch may see a step after the pod that it made
 
 
@@ -37,6 +41,7 @@ class Reaction(Measure):
     ``parts`` maps each of PARTS to seconds, which sum to ``total_s``. They follow the pod whose receipt was the first: created,
     subscribed, its first partitions, that receipt. Whether the pod was Ready by then is no part of it. ``decided_s`` ends when
     the watch sees the first step up. In ``divided_s`` what the scale left of the pod's start whole is divided like the rest.
+    Of a consumer that writes no receipts it ends with the first commit, and the parts that it does not tell are in the next.
     """
 
     spike_start = detail(float, "start of the spike, epoch s")
@@ -63,8 +68,8 @@ def reaction(record: Record) -> Reaction:
     spike = record.zero
     crossed = crossing(record, spike)
     decided = first_step(record)
-    pod, receipt = first_receipt(record, decided)
-    stamps = {"lag crosses": crossed, POLICY: decided, **_stamps(record, pod)}
+    pod, receipt = first_work(record, decided)
+    stamps = {"lag crosses": crossed, POLICY: decided, **_stamps(record, pod, receipt)}
     ended = (min(stamp, receipt) for stamp in stamps.values())  # what comes after the receipt is no part of it
     ordered = accumulate((spike, *ended), max)  # a part that ends before its turn costs no time
     parts = {part: later - earlier for part, (earlier, later) in zip(stamps, pairwise(ordered), strict=True)}
@@ -126,38 +131,45 @@ def member_stamps(record: Record) -> pd.DataFrame:
     ).astype(float)
 
 
-def first_receipt(record: Record, step: float, until: float = math.inf) -> tuple[str, float]:
+def first_work(record: Record, step: float, until: float = math.inf) -> tuple[str, float]:
     """The pod created since the ``step`` up whose first receipt was the earliest, and when that was, epoch s.
 
-    Raises :class:`NoData` where there was none before ``until``, and for a record without receipts.
+    Of a consumer that writes no receipts it is the first commit of a partition that such a pod owned. Raises :class:`NoData`
+    where there was none before ``until``, and for a record without receipts or commits.
     """
-    first = record.receipts.groupby("pod")["end"].min()
-    times = {
-        name: float(first[name])
-        for name, pod in record.pods.items()
-        if pod.added is not None and pod.added >= step - WATCH_S and name in first.index
-    }
-    name = min(times, key=lambda pod: times[pod], default="")
-    if not name or times[name] >= until:
+    pods = [name for name, pod in record.pods.items() if pod.added is not None and pod.added >= step - WATCH_S]
+    receipts = record.inputs.workload.rung == RECEIPTS
+    found = _first_receipt(record, pods) if receipts else first_commit(record.handovers, record.commits, pods)
+    if found is None or found[1] >= until:
         at = pd.Timestamp(step, unit="s", tz="UTC").strftime("%H:%M:%S")
         before = "" if math.isinf(until) else " before the next burst"
-        raise NoData(f"no pod created since the step up at {at} has a receipt{before}")
-    return name, times[name]
+        raise NoData(f"no pod created since the step up at {at} has a {'receipt' if receipts else 'commit'}{before}")
+    return found
 
 
-def _stamps(record: Record, name: str) -> dict[str, float]:
-    """When each part of the pod's own ended, epoch s. Raises :class:`NoData` naming the first that is missing."""
-    pod, members = record.pods[name], member_stamps(record)
-    receipts = record.receipts
+def _first_receipt(record: Record, pods: Sequence[str]) -> tuple[str, float] | None:
+    first = record.receipts.groupby("pod")["end"].min()
+    times = {name: float(first[name]) for name in pods if name in first.index}
+    name = min(times, key=lambda pod: times[pod], default="")
+    return (name, times[name]) if name else None
+
+
+def _stamps(record: Record, name: str, at_work: float) -> dict[str, float]:
+    """When each part of the pod's own ended, epoch s. Raises :class:`NoData` naming the first that is missing.
+
+    A user's own consumer need not tell when its process started and when it subscribed.
+    """
+    pod, members, work = record.pods[name], member_stamps(record), record.inputs.workload
     stamps = {
         "pod created": pod.added,
         "process started": members["started"].get(name),
         "subscribed": members["subscribed"].get(name),
         "partitions owned": members["owning"].get(name),
-        "first receipt": receipts[receipts["pod"] == name]["end"].min(),
+        "first receipt" if work.rung == RECEIPTS else COMMIT: at_work,
     }
     found = {part: float(stamp) for part, stamp in stamps.items() if stamp is not None and not math.isnan(stamp)}
-    if missing := [part for part in stamps if part not in found]:
+    untold = ("process started", "subscribed") if work.own else ()
+    if missing := [part for part in stamps if part not in found and part not in untold]:
         raise NoData(f"{name}, the first new pod at work, has no stamp of: {missing[0]}")
     return found
 

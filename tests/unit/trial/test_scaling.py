@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from lab.inputs.events import Restart
-from lab.inputs.workload import DEPLOYMENT, STATEFUL_SET
+from lab.inputs.own_consumer import BLACK_BOX, RECEIPTS
+from lab.inputs.workload import DEPLOYMENT, STATEFUL_SET, Workload
 from lab.trial import scaling
 from lab.trial.events import perform
 
@@ -56,27 +57,28 @@ def test_a_restart_changes_the_template_of_what_makes_the_pods(monkeypatch, owne
     assert waited == [True]
 
 
-def decreed(alive, owned, ready):
+def decreed(alive, owned, ready, rung):
     """A group of 6 partitions with these live pods; ``owned`` is what each pod said last that it holds."""
     return SimpleNamespace(
         transitions=SimpleNamespace(pods=lambda app: [{"metadata": {"name": name}} for name in alive]),
         ready=lambda name, count: ready == count,
         reports=SimpleNamespace(owned=lambda: owned),
-        inputs=SimpleNamespace(partitions=6, partitions_after=0),
+        inputs=SimpleNamespace(partitions=6, partitions_after=0, workload=Workload(rung=rung)),
     )
 
 
 @pytest.mark.parametrize(
-    ("alive", "owned", "ready", "settled"),
+    ("alive", "owned", "ready", "rung", "settled"),
     [
-        ("ab", {"a": 3, "b": 3}, 2, True),
-        ("ab", {"a": 3, "b": 3, "c": 2}, 2, True),  # c was killed, and never said that it gave up its partitions
-        ("ab", {"a": 2, "b": 2, "c": 2}, 2, False),  # c's are nobody's yet
-        ("ab", {"a": 6, "b": 0}, 2, False),
-        ("abc", {"a": 3, "b": 3}, 3, False),
-        ("ab", {"a": 3, "b": 3}, 1, False),
+        ("ab", {"a": 3, "b": 3}, 2, RECEIPTS, True),
+        ("ab", {"a": 3, "b": 3, "c": 2}, 2, RECEIPTS, True),  # c was killed, and never said that it gave up its partitions
+        ("ab", {"a": 2, "b": 2, "c": 2}, 2, RECEIPTS, False),  # c's are nobody's yet
+        ("ab", {"a": 6, "b": 0}, 2, RECEIPTS, False),
+        ("abc", {"a": 3, "b": 3}, 3, RECEIPTS, False),
+        ("ab", {"a": 3, "b": 3}, 1, RECEIPTS, False),
+        ("ab", {"consumer-1-x": 3, "consumer-1-y": 3}, 2, BLACK_BOX, True),  # its members go by other names
     ],
 )
-def test_a_group_has_settled_when_its_live_pods_hold_everything(alive, owned, ready, settled):
+def test_a_group_has_settled_when_its_live_pods_hold_everything(alive, owned, ready, rung, settled):
     """Each of them some, all of them together each partition, and all Ready."""
-    assert scaling._settled(decreed(alive, owned, ready), len(alive)) is settled
+    assert scaling._settled(decreed(alive, owned, ready, rung), len(alive)) is settled

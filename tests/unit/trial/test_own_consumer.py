@@ -1,0 +1,156 @@
+"""A user's own consumer in a trial: what is applied for it, what is waited for, and the line where it does not come to work."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from lab.errors import InputError, LabFault
+from lab.inputs import objects
+from lab.inputs.own_consumer import BLACK_BOX, RECEIPTS, REPORTS
+from lab.inputs.workload import Workload
+from lab.trial import own_consumer, phases, user_files
+from lab.trial.listen import Listener
+from lab.wait import until
+from tests.unit.inputs.written import trial
+from tests.unit.measure.built import record
+
+ENV = "KAFKA_TOPIC=$(TOPIC)"
+
+
+def applied(runtime="binary", **work):
+    """What a trial applies, by kind and name."""
+    chosen = trial("plateau", "lag-4500", Workload(**work), runtime=runtime)
+    made = objects.applied(chosen, chosen.environment("127.0.0.1:9092", "x"))
+    return {(item["kind"], item["metadata"]["name"]): item for item in made}
+
+
+@pytest.mark.parametrize(
+    ("runtime", "command", "image"),
+    [("binary", [sys.executable, "-m", "mine"], "elastic-lab/programs/consumer"), ("kind", None, "registry/mine:1")],
+)
+def test_the_deployment_runs_the_users_consumer(runtime, command, image):
+    """Its command where pods are processes, else its image; without what was the lab's consumer's own."""
+    made = applied(runtime, command=f"{sys.executable} -m mine", image="registry/mine:1", env=ENV, rung=RECEIPTS)
+    template = made["Deployment", "consumer"]["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    env = {one["name"]: one.get("value") for one in container["env"]}
+    assert (container.get("command"), container["image"], container.get("workingDir")) == (
+        command,
+        image,
+        command and str(Path.cwd()),
+    )
+    assert env["KAFKA_TOPIC"] == "$(TOPIC)"
+    assert container["envFrom"] == [{"configMapRef": {"name": "trial"}}]
+    assert list(env).index("POD_NAME") < list(env).index("KAFKA_TOPIC")
+    assert ("PATH" in env) == (runtime == "binary")
+    assert not container.keys() & {"livenessProbe", "readinessProbe", "ports"}
+    assert template["metadata"]["annotations"] == {}
+
+
+@pytest.mark.parametrize(("rung", "members"), [(BLACK_BOX, None), (REPORTS, "off"), (RECEIPTS, "none")])
+def test_who_tells_less_is_observed(rung, members):
+    """A black box in all; of one that reports what it owns only the commits. Nothing is reported twice."""
+    made = applied(command="true", rung=rung)
+    observer = made.get(("Deployment", "observer"))
+    (container,) = (
+        observer["spec"]["template"]["spec"]["containers"] if observer else ({"env": [{"name": "MEMBERS", "value": "none"}]},)
+    )
+    assert {one["name"]: one.get("value") for one in container["env"]}.get("MEMBERS") == members
+    (own,) = made["Deployment", "consumer"]["spec"]["template"]["spec"]["containers"]
+    assert ({"name": "REPORTS_TOPIC", "value": ""} in own["env"]) == (rung == BLACK_BOX)
+    assert ("Deployment", "observer") not in applied()
+
+
+@pytest.mark.parametrize(
+    ("work", "runtime", "line"),
+    [
+        ({"image": "mine"}, "binary", "trial: command: missing"),
+        ({"command": "no-such-program"}, "binary", "'no-such-program' is not allowed; allowed: a program that is there"),
+        ({"command": "true"}, "kind", "trial: image: missing; allowed: an image of your own consumer on kind"),
+    ],
+)
+def test_a_consumer_that_the_runtime_cant_start_is_refused(work, runtime, line):
+    """Before anything starts."""
+    with pytest.raises(InputError) as refused:
+        trial("plateau", "lag-4500", Workload(**work), runtime=runtime)
+    assert line in str(refused.value)
+
+
+def pod(restarts, code=1, **metadata):
+    """A pod that was started anew so often."""
+    status = {"restartCount": restarts, "lastState": {"terminated": {"exitCode": code}}}
+    return {"metadata": {"name": "a", **metadata}, "status": {"containerStatuses": [status]}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "found"),
+    [
+        ([pod(1)], None),
+        ([pod(2, 137)], ("a", 2, 137)),
+        ([pod(2, deletionTimestamp="x")], None),
+        ([{"metadata": {"name": "b"}}, pod(3)], ("a", 3, 1)),
+    ],
+)
+def test_a_consumer_that_crashes_again_and_again_is_told(pods, found):
+    """Once is an accident; a pod that is told to go may end as it likes."""
+    assert own_consumer.crash(pods) == found
+
+
+@pytest.mark.parametrize(
+    ("owned", "elsewhere", "rung", "line"),
+    [
+        ({}, {"topics": ["orders"]}, BLACK_BOX, "its members read orders: it is to take $TOPIC"),
+        ({"a": 3, "b": 0}, None, BLACK_BOX, "1 members own 3 of 24 partitions"),
+        ({}, None, BLACK_BOX, "g has no member that owns a partition"),
+        ({}, None, REPORTS, "no report of partitions that were assigned"),
+    ],
+)
+def test_a_consumer_that_does_not_come_to_work_is_told_why(owned, elsewhere, rung, line):
+    """By what is seen of its group, or not told by it."""
+    assert line in own_consumer.stranger(owned, elsewhere, rung, 24, "g")
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"), [("baseline of 1", "baseline of 1 consumers settled: not within 9 s: why"), ("died", "died")]
+)
+def test_the_line_says_why_only_where_it_was_waited_for_in_vain(monkeypatch, raised, said):
+    """A component that died is no matter of the consumer."""
+
+    def wait(condition, deadline_s, what, check):
+        raise LabFault(f"{what}: not within 9 s" if raised != "died" else raised)
+
+    monkeypatch.setattr(phases.traffic_start, "settle_s", lambda stage: 9)
+    chosen = SimpleNamespace(id="x", policy=SimpleNamespace(start=1))
+    stage = SimpleNamespace(inputs=chosen, baseline=SimpleNamespace(replicas=1, why=""), check=None)
+    stage.transitions, stage.why_not_at_work = SimpleNamespace(wait=wait), lambda: "why"
+    with pytest.raises(LabFault) as fault:
+        phases._settle(stage, [])
+    assert str(fault.value) == said
+
+
+def test_a_record_without_receipts_says_why(tmp_path):
+    """The rung, in the words of the file."""
+    made = record(tmp_path, inputs={"workload": {"command": "true", "rung": BLACK_BOX}})
+    assert str(made.absent("receipts")).endswith("has no receipts: the consumer writes no receipts (rung: black-box)")
+    assert str(made.absent("samples")).endswith("has no samples")
+
+
+@pytest.mark.parametrize(("rung", "lacks"), [(BLACK_BOX, True), (RECEIPTS, False)])
+def test_the_session_says_what_runs_in_the_place_of_the_labs_consumer(rung, lacks):
+    """And what can't be said of it."""
+    note = user_files.consumer_note(trial("plateau", "lag-4500", Workload(command="true", rung=rung)))
+    assert "'true', in the place of the lab's; it tells: " in note
+    assert ("Loss, copies" in note) == lacks
+    assert user_files.consumer_note(trial()) == ""
+
+
+def test_a_report_from_stdout_comes_among_the_others(bootstrap, tmp_path):
+    """It is heard, and kept in the record."""
+    heard = Listener(bootstrap, [], tmp_path / "events.jsonl", lambda: None)
+    heard.give({"event": "assigned", "pod": "a", "partitions": [1], "owned": 1, "t": 5.0})
+    until(lambda: bool(heard.owned()), 20, "the report heard")
+    heard.close()
+    assert heard.owned() == {"a": 1}
+    assert '"owned": 1' in (tmp_path / "events.jsonl").read_text()
