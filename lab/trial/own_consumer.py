@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from kubernetes import client
@@ -20,6 +21,7 @@ log = logging.getLogger("lab.trial")
 CONSUMER = "consumer"
 RESTARTS = 2  # from then on a kubelet waits longer and longer before the next start
 LINES = 20  # of an output, among which is the last that says anything
+NEARLY_S = 2.0  # before the end of its grace: then a pod that ignores SIGTERM is still there to be seen
 ANSWER_S = 10.0
 SHOWN = 200  # characters of a line
 
@@ -34,6 +36,17 @@ def crash(pods: list[Pod]) -> tuple[str, int, int] | None:
         if status.get("restartCount", 0) >= RESTARTS and "deletionTimestamp" not in pod["metadata"]:
             return pod["metadata"]["name"], int(status["restartCount"]), int(over.get("exitCode", -1))
     return None
+
+
+def overdue(pods: list[Pod], now: float) -> list[str]:
+    """Those of ``pods`` that were told to go and still run when their grace is nearly over at ``now``, epoch s. Pure."""
+    found = []
+    for pod in pods:
+        status = (pod.get("status", {}).get("containerStatuses") or [{}])[0]
+        told = pod["metadata"].get("deletionTimestamp")  # when the grace is over
+        if told and "running" in status.get("state", {}) and now > datetime.fromisoformat(told).timestamp() - NEARLY_S:
+            found.append(str(pod["metadata"]["name"]))
+    return found
 
 
 def stranger(owned: Mapping[str, int], elsewhere: Mapping[str, Any] | None, rung: str, partitions: int, group: str) -> str:

@@ -134,6 +134,7 @@ class Stage:
             self.transitions.notify,
             cluster.kafka_settings,
         )
+        self._overdue = set[str]()
         self._stdout: own_consumer.Stdout | None = None
         if inputs.workload.own and inputs.workload.rung != BLACK_BOX:
             self._stdout = own_consumer.Stdout(self.api, self.namespace, self.reports.give)
@@ -226,6 +227,11 @@ class Stage:
         pods = self.transitions.pods(CONSUMER)
         if self._stdout is not None:
             self._stdout.follow(pods)
+        for pod in own_consumer.overdue(pods, clock.now()):
+            if pod not in self._overdue:
+                self._overdue.add(pod)
+                line = own_consumer.last_line(self.api, self.namespace, pod)
+                log.warning("%s: %s does not end at SIGTERM and will be killed; its last line: %s", self.inputs.id, pod, line)
         if self.journal.phase == "settling" and (found := own_consumer.crash(pods)):
             pod, restarts, code = found
             line = own_consumer.last_line(self.api, self.namespace, pod, previous=True)

@@ -98,6 +98,26 @@ def test_a_consumer_that_crashes_again_and_again_is_told(pods, found):
     assert own_consumer.crash(pods) == found
 
 
+def leaving(state, **metadata):
+    """A pod whose container is in this state, and whose grace is over at 100 s."""
+    gone = {"deletionTimestamp": "1970-01-01T00:01:40Z"}
+    return {"metadata": {"name": "a", **gone, **metadata}, "status": {"containerStatuses": [{"state": {state: {}}}]}}
+
+
+@pytest.mark.parametrize(
+    ("seen", "now", "found"),
+    [
+        (leaving("running"), 97, []),
+        (leaving("running"), 99, ["a"]),
+        (leaving("terminated"), 99, []),
+        (leaving("running", deletionTimestamp=None), 99, []),
+    ],
+)
+def test_a_consumer_that_ignores_sigterm_is_seen_before_it_is_killed(seen, now, found):
+    """While its output can still be read."""
+    assert own_consumer.overdue([seen], now) == found
+
+
 @pytest.mark.parametrize(
     ("owned", "elsewhere", "rung", "line"),
     [
