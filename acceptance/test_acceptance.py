@@ -16,9 +16,11 @@ import allure
 import pytest
 
 from lab.charts.breakdown import reaction_breakdown
+from lab.inputs.own_consumer import RECEIPTS
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S, compressed
 from lab.measure.delivery import guarantee
 from lab.measure.drain import best_drain
+from lab.measure.progress import progress
 from lab.measure.reaction.step import IN_TIME, reaction
 from lab.measure.scaling import policy_excess
 from lab.trial import user_files
@@ -50,6 +52,9 @@ def test_the_policy_is_accepted(trials, brought, evidence):
     record = trials.run(**brought)
     evidence.explain(user_files.replacement_note(record[0].inputs))
     evidence.explain(user_files.consumer_note(record[0].inputs))
+    if record[0].inputs.workload.rung != RECEIPTS:
+        seen = progress(record)
+        evidence.report("how finely its work is seen", {one.name: one for one in (seen.resolution_s, seen.longest_s)})
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
 
     with evidence.of(record, delivery=guarantee(record[0].inputs.workload.rung)) as claim:
