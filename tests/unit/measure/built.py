@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 
 from lab.inputs.inputs import Inputs
+from lab.inputs.workload import Workload
 from lab.record import trial
 from lab.record.store import Record
 from lab.record.trial import Step
@@ -26,6 +27,7 @@ COLUMNS = {
 class Shown(SimpleNamespace):
     """A record that shows what it is given, and its replicas at a time."""
 
+    inputs = SimpleNamespace(workload=Workload())
     wanted_at, ready_at, _replicas_at = Views.wanted_at, Views.ready_at, Views._replicas_at
 
 

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from lab.charts.breakdown import reaction_breakdown
 from lab.inputs.own_consumer import BLACK_BOX, RECEIPTS
 from lab.measure.delivery import COMMITTED, EXACTLY_ONCE, guarantee
-from lab.measure.drain import best_drain
+from lab.measure.drain import drain, ideal_drain_s
 from lab.measure.progress import committed_rate, first_commit, gaps_s, progress
 from lab.measure.reaction.step import COMMIT, reaction
 from lab.record.reports import Commit, Report
 from lab.record.trial import Offsets
 
 from . import built
-from .conftest import LAG, REPORTS, TRANSITIONS, build, report
+from .conftest import END, LAG, REPORTS, TRANSITIONS, build, report
 
 WORK = {"command": "true", "rung": BLACK_BOX}
 
@@ -53,7 +53,7 @@ def black_box(tmp_path):
     return built.record(
         tmp_path / "seen",
         inputs=type(told.inputs).from_dict(inputs, "a test"),
-        offsets={0: Offsets(100, 100), 1: Offsets(90, 88)},
+        offsets={0: Offsets(100, 100), 1: Offsets(9_900, 9_898)},
         times={"settling": 970, "driving": 975, "ended": 1130},
         transitions=TRANSITIONS,
         group_events=rows,
@@ -85,7 +85,8 @@ def test_what_needs_receipts_has_no_data_and_says_what_stands_in_its_place(black
     assert guarantee(BLACK_BOX) is COMMITTED
     assert COMMITTED.missing(black_box).value == 2
     assert "rung: black-box" in EXACTLY_ONCE.missing(black_box).why
-    assert best_drain(black_box).seconds.value == 40
+    assert drain(black_box).seconds.value == 40
+    assert ideal_drain_s(black_box, END) == pytest.approx(LAG[END] / (black_box.inputs.pod_rate - 2_420 / 100))
 
 
 def test_a_rate_is_told_of_several_commits(black_box):
