@@ -25,7 +25,7 @@ NEARLY_S = 2.0  # before the end of its grace: then a pod that ignores SIGTERM i
 ANSWER_S = 10.0
 SHOWN = 200  # characters of a line
 
-Pod = Mapping[str, Any]
+Pod = dict[str, Any]
 
 
 def crash(pods: list[Pod]) -> tuple[str, int, int] | None:
@@ -98,7 +98,7 @@ class Stdout:
 
     def _read(self, pod: str) -> None:
         try:
-            said = self._core.read_namespaced_pod_log(
+            said: Any = self._core.read_namespaced_pod_log(
                 pod, self._namespace, container=CONSUMER, follow=True, _preload_content=False
             )
             for text in said:

@@ -10,7 +10,7 @@ from lab.errors import InputError, LabFault
 from lab.inputs import objects
 from lab.inputs.own_consumer import BLACK_BOX, RECEIPTS, REPORTS
 from lab.inputs.workload import Workload
-from lab.trial import own_consumer, phases, user_files
+from lab.trial import own_consumer, phases, traffic_start, user_files
 from lab.trial.listen import Listener
 from lab.wait import until
 from tests.unit.inputs.written import trial
@@ -141,7 +141,7 @@ def test_the_line_says_why_only_where_it_was_waited_for_in_vain(monkeypatch, rai
     def wait(condition, deadline_s, what, check):
         raise LabFault(f"{what}: not within 9 s" if raised != "died" else raised)
 
-    monkeypatch.setattr(phases.traffic_start, "settle_s", lambda stage: 9)
+    monkeypatch.setattr(traffic_start, "settle_s", lambda stage: 9)
     chosen = SimpleNamespace(id="x", policy=SimpleNamespace(start=1))
     stage = SimpleNamespace(inputs=chosen, baseline=SimpleNamespace(replicas=1, why=""), check=None)
     stage.transitions, stage.why_not_at_work = SimpleNamespace(wait=wait), lambda: "why"
