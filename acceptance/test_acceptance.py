@@ -57,7 +57,7 @@ def test_the_policy_is_accepted(trials, brought, evidence):
         evidence.report("how finely its work is seen", {one.name: one for one in (seen.resolution_s, seen.longest_s)})
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
 
-    with evidence.of(record, delivery=guarantee(record[0].inputs.workload.rung)) as claim:
+    with evidence.of(record, delivery=guarantee(record[0].inputs)) as claim:
         time = record[0].scale.time
         claim(reaction(record).divided_s < compressed(REACTION_S, time), IN_TIME)
         claim_acceptance(claim, record)

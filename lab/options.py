@@ -79,6 +79,9 @@ OPTIONS = {
     "kafka-settings": Option("FILE", "a login to Kafka: librdkafka's settings as JSON, or its file", ""),
     "prometheus": Option("URL", "a Prometheus that scrapes the trial's pods (default: none, no data)", ""),
     "pod-image": Option("IMAGE", "the image of the lab's programs that nodes pull"),
+    "topic": Option(
+        "NAME", "your own topic there, with your own traffic: the lab's producer is off (default: one of the trial's)", ""
+    ),
     "spark-master": Option("URL", "Spark master of the ledger (default: local[*])", "local[*]"),
 }
 SWITCHES = {
@@ -188,6 +191,8 @@ def check(options: Namespace) -> None:
     if options.lab_recheck and not options.lab_from_records:
         raise InputError("command line", "--lab-recheck", True, "beside --from-records, whose ledgers it settles")
     scale = scales.load(options.lab_scale or scales.QUICK)
+    if options.lab_topic and options.lab_cluster != EXISTING:
+        raise InputError("command line", "--lab-topic", options.lab_topic, "none but with --cluster existing")
     if options.lab_cluster == EXISTING and not options.lab_from_records:
         for name in ("kubeconfig", "lab_context", "lab_bootstrap_servers"):
             if not getattr(options, name):
@@ -234,6 +239,7 @@ def access(options: Namespace) -> Access | None:
         kafka_settings=settings,
         prometheus=options.lab_prometheus.rstrip("/"),
         image=options.lab_pod_image,
+        topic=options.lab_topic,
     )
 
 
@@ -254,7 +260,8 @@ def user_files(options: Namespace) -> UserFiles:
     """The files that a user brought with the options of :data:`USER_FILES`."""
     from lab.trial.user_files import UserFiles
 
-    return UserFiles(options.lab_scaledobject, options.lab_profile, options.lab_workload, options.lab_name)
+    files = options.lab_scaledobject, options.lab_profile, options.lab_workload
+    return UserFiles(*files, options.lab_name, bool(options.lab_topic))
 
 
 def chosen_scale(options: Namespace) -> Scale:

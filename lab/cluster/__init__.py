@@ -37,6 +37,10 @@ class Cluster(Protocol):
         """Settings of Kafka's client library with which a client logs in; none where Kafka asks for no login. Secret."""
 
     @property
+    def topic(self) -> str:
+        """The user's own topic, whose traffic is theirs; "" where a trial has topics of its own."""
+
+    @property
     def prometheus_url(self) -> str:
         """Prometheus's address, as seen from this process."""
 

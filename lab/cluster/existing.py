@@ -50,6 +50,7 @@ class Access:
     ``context`` is the kubeconfig's that may be used, named so that no other is used by mistake. ``bootstrap`` is Kafka's
     address as this process sees it, ``pod_bootstrap`` as pods do. ``kafka_settings`` hold a login and no names of files.
     ``prometheus`` is "" where none is asked, ``image`` None where nodes run the lab's programs as processes.
+    ``topic`` is the user's own, with traffic of theirs, "" where a trial has its own.
     """
 
     kubeconfig: Path
@@ -59,6 +60,7 @@ class Access:
     kafka_settings: Mapping[str, str]
     prometheus: str = ""
     image: str | None = None
+    topic: str = ""
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Existing:
     def __post_init__(self) -> None:
         self.bootstrap, self.pod_bootstrap = self.access.bootstrap, self.access.pod_bootstrap
         self.kafka_settings, self.pod_prometheus_url = self.access.kafka_settings, self.access.prometheus
+        self.topic = self.access.topic
         self.fit = fit.containers(self.access.image, {}) if self.access.image else fit.BINARY
 
     @property

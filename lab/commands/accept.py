@@ -44,6 +44,7 @@ def add_flags(parser: Flags) -> None:
     parser.flag("scale", str, None, text, optional=True)
     text = "where record, verdicts and page go; a new folder beside it if it has records"
     parser.flag("results", Path, Path("results"), text)
+    parser.flag("topic", str, "", "with --cluster existing: your own topic, with your own traffic; the lab sends nothing")
     parser.flag("from-records", str, None, "judge the stored records of this folder; starts no cluster", optional=True)
     parser.add_argument("--try-fix", action="store_true", help="run a second trial, with what is proposed to change")
     text = "what follows -- is given to pytest, as the options of an existing cluster"
@@ -57,7 +58,8 @@ def run(options: Namespace) -> int:
             raise NotInstalled(module, "trial")
     if options.try_fix and options.from_records:
         raise InputError("command line", "--try-fix", True, "without --from-records, which runs nothing")
-    given = UserFiles(options.scaledobject, _profile(options.profile), options.workload, options.name)
+    files = options.scaledobject, _profile(options.profile), options.workload
+    given = UserFiles(*files, options.name, bool(options.topic))
     options.scale = options.scale or (scales.REAL if options.cluster == "existing" else None)
     scale = scales.load(options.scale) if options.scale else given.scale()
     inputs = given.read(scale, options.cluster, Library.of(Path()))  # what can't be used is said before anything starts
@@ -101,6 +103,7 @@ def _accept(options: Namespace, given: UserFiles, results: Path) -> Acceptance:
     words: dict[str, object] = {"scaledobject": given.scaledobject, "profile": given.profile, "workload": given.workload}
     words |= {
         "name": given.named,
+        "topic": options.topic,
         "cluster": options.cluster,
         "scale": options.scale,
         "results": results,

@@ -224,7 +224,7 @@ def read(
     :class:`Variant` is either with changes.
     """
     workload.check()
-    own_consumer.check(workload.command, workload.image, runtime)
+    own_consumer.check(workload.command, workload.image, runtime, driver)
     profile_file = profile_name if isinstance(profile_name, Path) else library.profile(profile_name)
     given = profile.load(profile_file)
     variant = policy_name if isinstance(policy_name, Variant) else Variant(policy_name)

@@ -20,6 +20,8 @@ from lab.flags import Kind
 BLACK_BOX, REPORTS, RECEIPTS = RUNGS = ("black-box", "reports", "receipts")
 POD_NAME = "POD_NAME"
 PROCESSES = "binary"  # the runtime whose pods are processes of this machine
+EXISTING = "existing"
+OFF = "producer/off"  # the driver of a trial whose traffic is the user's own too
 _SCRAPED = "prometheus.io/"
 
 
@@ -80,8 +82,15 @@ def _written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def check(command: str, image: str, runtime: str) -> None:
-    """Raise :class:`InputError` for a consumer of one's own, if there is one, that can't be started on ``runtime``."""
+def check(command: str, image: str, runtime: str, driver: str = "") -> None:
+    """Raise :class:`InputError` for a consumer of one's own, if there is one, that can't be started on ``runtime``.
+
+    The traffic of ``driver`` may be the user's own only on a cluster of theirs, and only their consumer can read it.
+    """
+    if driver == OFF and runtime != EXISTING:
+        raise InputError("trial", "driver", driver, f"any other on {runtime}: your own traffic is on an existing cluster")
+    if driver == OFF and not (command or image):
+        raise InputError("trial", "driver", driver, "any other with the lab's consumer, which reads the lab's events alone")
     if runtime == PROCESSES and (command or image):
         program(command, "trial")
     elif command and not image:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lab.errors import NoData
-from lab.inputs.inputs import DRAINED, PRODUCER
-from lab.inputs.own_consumer import RECEIPTS
+from lab.inputs.inputs import DRAINED, PRODUCER, Inputs
+from lab.inputs.own_consumer import OFF, RECEIPTS
 from lab.judge.aggregate import total
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.quantity import Quantity
@@ -139,9 +139,11 @@ AT_LEAST_ONCE = Guarantee(
 )
 
 
-def guarantee(rung: str) -> Guarantee:
-    """What a trial can be held to, by how much its consumer tells (docs/your-consumer.md)."""
-    return EXACTLY_ONCE if rung == RECEIPTS else COMMITTED
+def guarantee(inputs: Inputs) -> Guarantee | None:
+    """What a trial can be held to, by how much its consumer tells (docs/your-consumer.md); nothing on the traffic of others."""
+    if inputs.driver == OFF:
+        return None
+    return EXACTLY_ONCE if inputs.workload.rung == RECEIPTS else COMMITTED
 
 
 def passed_over(record: Record, partitions: Collection[int] | None = None) -> int:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from lab import typed
 from lab.errors import NoData
-from lab.inputs.own_consumer import RECEIPTS
+from lab.inputs.own_consumer import OFF, RECEIPTS
 from lab.record import trial as trials
 from lab.record.ledger import LEDGER
 from lab.record.reconciliation import Reconciliation
@@ -141,4 +141,6 @@ class Tables:
         why = self.trial.missing.get(part)
         if part == LEDGER and rung != RECEIPTS:
             why = f"the consumer writes no receipts (rung: {rung})"
+        elif part == LEDGER and self.trial.inputs.driver == OFF:
+            why = "the traffic was your own, and its topic is not read"
         return NoData(f"{self.folder.name} has no {name}{f': {why}' if why else ''}")

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from lab import clock
 from lab.errors import LabFault
 from lab.inputs import lag_metric, objects
-from lab.inputs.own_consumer import RECEIPTS
+from lab.inputs.inputs import Inputs
+from lab.inputs.own_consumer import OFF, RECEIPTS
 from lab.inputs.topics import numbering
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
@@ -40,7 +41,7 @@ def parts(stage: Stage, spark: Callable[[], SparkSession], missing: dict[str, st
 
     First what only the running trial tells. Then its pods are taken down ("rest"), so that the ledger sees a store that no one
     writes to; where they can't be, the topics are read in turn, and what they hold still agrees.
-    Without receipts there is no ledger.
+    Without receipts, or with the traffic of others, there is no ledger.
     """
     length = stage.inputs.profile.duration
     waiting = GONE_S + stage.inputs.workload.grace_s + SHORT_S
@@ -58,8 +59,13 @@ def parts(stage: Stage, spark: Callable[[], SparkSession], missing: dict[str, st
         Part(REST, lambda _: stage.halt(), waiting),
         Part("hpa.log", lambda into: (into / "hpa.log").write_text(_said(stage)), SHORT_S),
         *(Part(name, partial(_table, stage, name), LONG_S, replaces=(f"{name}.jsonl",)) for name in LINES),
-        *([ledger] if stage.inputs.workload.rung == RECEIPTS else []),
+        *([ledger] if has_ledger(stage.inputs) else []),
     ]
+
+
+def has_ledger(inputs: Inputs) -> bool:
+    """Whether every message can be accounted for: the consumer writes receipts, and all on the topic is the trial's."""
+    return inputs.workload.rung == RECEIPTS and inputs.driver != OFF
 
 
 def _samples(stage: Stage, into: Path) -> None:

@@ -25,9 +25,9 @@ from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
 from lab.inputs import objects
 from lab.inputs.events import Kill
-from lab.inputs.own_consumer import BLACK_BOX
+from lab.inputs.own_consumer import BLACK_BOX, OFF
 from lab.inputs.steps import Decree
-from lab.inputs.topics import numbering, variables
+from lab.inputs.topics import TOPIC, numbering, variables
 from lab.inputs.workload import DEPLOYMENT
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.record.trial import Fault, Offsets, Step, Trial
@@ -103,6 +103,8 @@ class Stage:
         self.names = inputs.environment(for_pods, run)
         if lead is not None:
             self.names |= {name: lead.names[name] for name in variables(inputs.workload.topics)}
+        own_topic = cluster.topic if inputs.driver == OFF else ""
+        self.names |= {TOPIC: own_topic} if own_topic else {}
         own = numbering(self.names)
         self.deadlines = deadlines(inputs)
         self.baseline = journal.trial.baseline
@@ -116,12 +118,15 @@ class Stage:
             made[self.names["OUTPUT_TOPIC"]] = inputs.partitions_after or inputs.partitions
         if lead is None:
             self.traffic_reports = f"traffic-{run}" if inputs.side else self.names["REPORTS_TOPIC"]
-            made |= {self.traffic_reports: 1} | dict.fromkeys(own.topics, inputs.partitions // len(own.topics))
+            made |= {self.traffic_reports: 1}
+            made |= {} if own_topic else dict.fromkeys(own.topics, inputs.partitions // len(own.topics))
         else:
             self.traffic_reports = lead.traffic_reports
         self.topics = TrialTopics(self.bootstrap, cluster.kafka_settings, own, made, inputs.brokers)
         journal.note(topic_ids=(self.topics.first_id(),))
         self.lag = LagReader(self.bootstrap, self.names["GROUP"], own, settings=cluster.kafka_settings)
+        if own_topic and (found := len(self.lag.read())) != inputs.partitions:
+            raise LabFault(f"topic {own_topic} has {found} partitions, and the workload says {inputs.partitions}")
         apply.create_namespace(self.api, self.namespace)
         self._login = login_objects(cluster.kafka_settings, for_pods)
         apply.objects(self.api, self._login, self.namespace)  # no inputs: no record may keep them

@@ -10,9 +10,9 @@ from lab import paths
 from lab.inputs import anchor, fidelity, inputs, scaledobject_file, workload
 from lab.inputs import profile as profiles
 from lab.inputs import scale as scales
-from lab.inputs.inputs import Inputs
+from lab.inputs.inputs import REPLAYED, Inputs
 from lab.inputs.manifests import Library
-from lab.inputs.own_consumer import PROCESSES, RECEIPTS
+from lab.inputs.own_consumer import OFF, PROCESSES, RECEIPTS
 from lab.inputs.profile import BASELINE, RELIEF
 from lab.inputs.scale import Scale
 from lab.inputs.workload import PARTITIONS, Workload
@@ -23,12 +23,16 @@ PROFILE, POLICY = "step-10x", "lag"
 
 @dataclass(frozen=True)
 class UserFiles:
-    """The files that were given; None where the acceptance's own is taken. ``named`` is one ScaledObject of several."""
+    """The files that were given; None where the acceptance's own is taken. ``named`` is one ScaledObject of several.
+
+    With ``own_traffic`` the profile says when phases begin, and others send.
+    """
 
     scaledobject: Path | None = None
     profile: Path | None = None
     workload: Path | None = None
     named: str = ""
+    own_traffic: bool = False
 
     def __bool__(self) -> bool:
         return any((self.scaledobject, self.profile, self.workload))
@@ -48,6 +52,7 @@ class UserFiles:
             "workload": chosen,
             "partitions": partitions,
             "named": self.named,
+            **({"driver": OFF, "until": REPLAYED} if self.own_traffic else {}),
         }
 
     def read(self, scale: Scale, runtime: str, library: Library) -> Inputs:
@@ -115,6 +120,8 @@ def consumer_note(given: Inputs) -> str:
         return ""
     program = work.command if given.runtime == PROCESSES else work.image
     what = f"The consumer is {program!r}, in the place of the lab's; it tells: {work.rung}."
+    if given.driver == OFF:
+        return f"{what} The traffic is your own: what was sent, lost or processed again has no data."
     if work.rung == RECEIPTS:
         return what
     return f"{what} Loss, copies, throughput and dips have no data; a reaction ends with the first commit of a new pod."

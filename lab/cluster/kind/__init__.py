@@ -46,6 +46,7 @@ class Kind:
     nodes: list[psutil.Process]
     watcher: subprocess.Popen[bytes]
     runtime: str = "kind"
+    topic: str = ""
 
     def __post_init__(self) -> None:
         self.bootstrap, self.pod_bootstrap = self.state.bootstrap, state.POD_BOOTSTRAP

@@ -1,11 +1,14 @@
 """What commits show of a consumer that writes no receipts: how finely, when a new pod is at work, and what is left."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.charts.breakdown import reaction_breakdown
-from lab.inputs.own_consumer import BLACK_BOX, RECEIPTS
+from lab.inputs.own_consumer import BLACK_BOX, OFF
+from lab.inputs.workload import Workload
 from lab.measure.delivery import COMMITTED, EXACTLY_ONCE, guarantee
 from lab.measure.drain import drain, ideal_drain_s
 from lab.measure.progress import committed_rate, first_commit, gaps_s, progress
@@ -81,8 +84,9 @@ def test_what_is_left_and_how_finely_it_is_seen(black_box):
 
 def test_what_needs_receipts_has_no_data_and_says_what_stands_in_its_place(black_box):
     """All is committed, or not; the best drain takes each partition's share from the log."""
-    assert guarantee(RECEIPTS) is EXACTLY_ONCE
-    assert guarantee(BLACK_BOX) is COMMITTED
+    assert guarantee(replace(black_box.inputs, workload=Workload())) is EXACTLY_ONCE
+    assert guarantee(replace(black_box.inputs, driver=OFF)) is None
+    assert guarantee(black_box.inputs) is COMMITTED
     assert COMMITTED.missing(black_box).value == 2
     assert "rung: black-box" in EXACTLY_ONCE.missing(black_box).why
     assert drain(black_box).seconds.value == 40
