@@ -142,13 +142,14 @@ def _steady(state: State, current: int, proposed: int, now: int, behavior: Behav
     down_cutoff = now - (window_s if behavior.down.window_s is None else behavior.down.window_s) * 10**9
     up = down = proposed
     free = None
+    rising = up_cutoff < now  # else none is in the window up
     for index, entry in enumerate(state.recommendations):  # the hot loop of a simulation
-        at, replicas = entry.at, entry.replicas
-        if at > up_cutoff and replicas < up:
-            up = replicas
+        at = entry.at
+        if rising and at > up_cutoff and entry.replicas < up:
+            up = entry.replicas
         if at > down_cutoff:
-            if replicas > down:
-                down = replicas
+            if entry.replicas > down:
+                down = entry.replicas
         elif at < up_cutoff and at < down_cutoff:
             free = index
     return min(max(current, up), down), recommended(state, proposed, now, free)
