@@ -12,7 +12,8 @@ from pathlib import Path
 
 PROC = Path("/proc")
 TICKS, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
-JAVA = {"kafka.Kafka": "kafka", "org.apache.spark": "spark"}  # a Java program by a part of its command
+# A Java program by a part of its command.
+JAVA = {"kafka.Kafka": "kafka", "org.apache.spark": "spark", "lab.Program": "consumer-java"}
 RESOURCES = ("cpu", "io", "memory")
 _MICROSECONDS = 1e6
 

@@ -70,6 +70,7 @@ def test_the_growth_of_a_tree_is_what_its_processes_took(work, every):
         (["/usr/bin/java", "-Xmx512m", "-cp", "a.jar", "kafka.Kafka", "server.properties"], "kafka"),
         (["/usr/bin/java", "-cp", "x", "org.apache.spark.deploy.SparkSubmit"], "spark"),
         (["/usr/bin/java", "-jar", "other.jar"], "java"),
+        (["/usr/bin/java", "-cp", "/jars/kafka-clients.jar", "lab.Program"], "consumer-java"),
         (["/cache/kube-apiserver", "--etcd-servers=x"], "kube-apiserver"),
         ([], "ended"),
     ],
