@@ -16,7 +16,7 @@ from lab.foresee.group import Consumers
 from lab.foresee.in_flight import InFlight
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import START_S, Situation, controller_of
-from lab.foresee.usage import AT_WORK, CONSUMED, MIB, POD_MEMORY, Footprint
+from lab.foresee.usage import CONSUMED, MIB, PROGRAMS, Footprint
 from lab.host.resources import LOG_BYTES, needed_bytes
 from lab.inputs import anchor
 from lab.inputs.inputs import DRAINED, Inputs
@@ -71,7 +71,8 @@ def estimate(inputs: Inputs) -> Estimate:
     end = inputs.profile.duration if curve is None else _end(inputs, curve)
     wait = anchor.lead_s(inputs.scale) + anchor.MINUTE_S if inputs.windows else 0.0  # at most, for its time of day
     for_log, for_record = needed_bytes(events, log_bytes(inputs))
-    running = BASE_MEMORY + BROKER_MEMORY + PRODUCER_MEMORY + inputs.policy.max_replicas * POD_MEMORY
+    pods = inputs.policy.max_replicas * PROGRAMS[inputs.workload.client].at_most
+    running = BASE_MEMORY + BROKER_MEMORY + PRODUCER_MEMORY + pods
     return Estimate(
         events=events,
         log_bytes=for_log,
@@ -164,6 +165,6 @@ def _cores(inputs: Inputs, curve: Curve | None) -> float:
         arriving = rates[np.searchsorted([step.at for step in steps], curve.t[:-1][there], side="right") - 1]
         more = np.diff(curve.lag)[there] / length[there]
         served = np.clip(arriving - more, 0, np.minimum(working, pods) * inputs.pod_rate)
-    taken = arriving * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + working * AT_WORK
+    taken = arriving * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + working * PROGRAMS[work.client].at_work
     burnt = pods * min(1.0, work.concurrency * inputs.scale.rate * work.burn / 100)
     return BASE_CORES + float(taken.max(initial=0.0)) + burnt

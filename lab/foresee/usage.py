@@ -9,17 +9,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from lab.inputs import clients
 from lab.inputs.triggers.resource import CPU, MEMORY
 from lab.inputs.workload import Workload
 from lab.model import hpa
 
 MIB = 2**20
-# CPU of a message in the consumer, s, and of a consumer at work, cores, whatever its rate (docs/decisions/21 and 22).
-CONSUMED, AT_WORK = 3.2e-6, 0.018
-POD_MEMORY = 60 * MIB  # resident at most: with a deep backlog, whose messages it fetches ahead
-HELD = 31 * MIB  # resident where it keeps up, idle or at work (docs/decisions/14)
+# CPU of a message in the consumer, s (docs/decisions/21 and 22).
+CONSUMED = 3.2e-6
 LIMIT_M = 1000.0  # millicores: a pod computes on one thread, and its limit is one core
 LONG_AGO = -3600.0  # when the pods started that are there at 0 s: no period of a controller is as long
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a pod of a program takes: cores ``at_work``, whatever its rate; bytes ``at_most``, with a deep backlog, and
+    ``held`` where it keeps up."""
+
+    at_work: float
+    at_most: int
+    held: int
+
+
+# By client. Python: docs/decisions/14, 21 and 22. The others: one run each at 250 and at 1,000 messages/s, on busy cores.
+PROGRAMS = {
+    clients.PYTHON: Program(0.018, 60 * MIB, 31 * MIB),
+    clients.FRANZ_GO: Program(0.018, 40 * MIB, 22 * MIB),
+    clients.JAVA: Program(0.065, 140 * MIB, 109 * MIB),
+}
 
 
 @dataclass(frozen=True)
@@ -30,13 +47,15 @@ class Footprint:
 
     request_m: int
     each_ms: float
-    at_work_m: float = AT_WORK * 1000
-    held: int | None = HELD
+    at_work_m: float = PROGRAMS[clients.PYTHON].at_work * 1000
+    held: int | None = PROGRAMS[clients.PYTHON].held
 
     @classmethod
     def of(cls, workload: Workload) -> Self:
         """The footprint of a trial's pod: its ``burn`` of each message's cost, and what the lab's consumer itself takes."""
-        return cls(workload.cpu_request_m, workload.cost.mean * workload.burn / 100 + CONSUMED * 1000)
+        own = PROGRAMS[workload.client]
+        each_ms = workload.cost.mean * workload.burn / 100 + CONSUMED * 1000
+        return cls(workload.cpu_request_m, each_ms, own.at_work * 1000, own.held)
 
     @classmethod
     def of_theirs(cls, workload: Workload) -> Self:

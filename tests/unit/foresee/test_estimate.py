@@ -72,6 +72,14 @@ def test_what_does_not_fit_is_one_line(needed: Estimate, cores: int, memory: int
     assert re.fullmatch(says, line)
 
 
+def test_pods_in_java_need_more_of_the_machine(needed: Estimate) -> None:
+    """So much that they may not fit where those in Python do; those on franz-go need less memory."""
+    java, go = (estimate(acceptance(client=one)) for one in ("java", "franz-go"))
+    assert java.memory_bytes > needed.memory_bytes >= go.memory_bytes
+    assert java.cores > needed.cores == go.cores
+    assert shortage(java, 2, needed.memory_bytes, {"of results": 10**12}) is not None
+
+
 def test_a_trial_that_is_not_simulated_has_no_peak() -> None:
     """Steps by decree: what it needs is known, what it would do is not."""
     found = estimate(inputs.read("saturate", "up-and-down", Workload(), 1, scale.load("quick"), "binary", until="replayed"))
