@@ -208,12 +208,20 @@ def test_a_flag_that_is_not_allowed_is_named(client):
     assert "fair" in line
 
 
-def test_java_begins_where_a_duration_says(grouped):
-    """Of an hour: before all that there is."""
+SETTINGS = ("client-settings=stock", "commit=auto", "balancer=roundrobin")
+
+
+@pytest.mark.parametrize(
+    ("client", "setting"),
+    [(JAVA, "auto-offset-reset=by_duration:PT1H"), *((client, one) for client in CLIENTS for one in SETTINGS)],
+)
+def test_with_other_settings_all_is_processed_too(grouped, client, setting):
+    """Among them the duration of an hour: it begins before all that there is."""
     group = grouped()
-    process = group.start(JAVA, "a", "--auto-offset-reset=by_duration:PT1H", "--process-ms=1")
+    process = group.start(client, "a", f"--{setting}", "--process-ms=1")
     until(lambda: set(group.committed().values()) == {EACH}, HANG_S, "all is committed")
     assert terminated(process) == 0
+    assert covered(group.receipts()) == {number: list(range(EACH)) for number in EVENTS}
 
 
 def test_clients_of_all_kinds_share_a_group_and_a_ledger(grouped, closed, spark, tmp_path):
