@@ -13,7 +13,7 @@ from lab import paths
 from lab.commands.text import as_json, table
 from lab.errors import BAD_INPUT, HELD
 from lab.flags import NAME, SEED, Flags
-from lab.foresee.estimate import SPARE, Estimate, estimate, shortage
+from lab.foresee.estimate import SPARE, Estimate, carried, check_pods, estimate, shortage, starting
 from lab.foresee.usage import MIB
 from lab.host.machine import available_bytes
 from lab.inputs import inputs
@@ -56,6 +56,7 @@ def run(options: Namespace) -> int:
     if line := shortage(needed, cores, memory, disk):
         print(f"{NAME}: {given.id} does not fit this machine: {line}", file=sys.stderr)
         return BAD_INPUT
+    check_pods([given], cores, memory)
     return HELD
 
 
@@ -66,6 +67,8 @@ def _there(folder: Path) -> Path:
 
 def _text(given: Inputs, needed: Estimate, cores: int, memory: int, disk: int) -> str:
     lag = "not simulated" if needed.peak_lag is None else f"{needed.peak_lag:,.0f} messages"
+    client = given.workload.client
+    most = carried(client, cores, memory)
     drain = "no data" if needed.drain_s is None else duration(needed.drain_s)
     rows = [
         ("", "needed", "there is"),
@@ -79,6 +82,8 @@ def _text(given: Inputs, needed: Estimate, cores: int, memory: int, disk: int) -
         ("  the ledger meanwhile", f"{needed.scratch_bytes / GB:.1f} GB", ""),
         ("memory", f"{needed.memory_bytes / MIB:,.0f} MiB", f"{memory / MIB:,.0f} MiB"),
         (f"cores at {needed.peak_rate:,.0f} events/s", f"{needed.cores:.2f}", f"{cores}"),
+        (f"pods at work, client {client}", f"{given.policy.max_replicas}", f"{most.at_work}"),
+        ("pods that start together", f"{starting(given)}", f"{most.together}"),
     ]
     lines = [f"{given.id} at scale {given.scale}", "", table(rows, numbers=[1, 2])]
     if SPARE * cores < needed.cores <= cores:

@@ -5,7 +5,7 @@ The constants are measured on one machine (docs/decisions/22): enough to tell a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,14 +16,16 @@ from lab.foresee.group import Consumers
 from lab.foresee.in_flight import InFlight
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import START_S, Situation, controller_of
-from lab.foresee.usage import CONSUMED, MIB, PROGRAMS, Footprint
+from lab.foresee.usage import CONSUMED, MIB, Footprint
 from lab.host.resources import LOG_BYTES, needed_bytes
 from lab.inputs import anchor
+from lab.inputs.clients import DEMANDS, PYTHON
 from lab.inputs.inputs import DRAINED, Inputs
 from lab.inputs.keys import shares
 from lab.inputs.profile import Step
 from lab.inputs.scale import METRIC_RESOLUTION_S
 from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.steps import ReplicaSteps
 
 SETTLE_S, CLOSE_S = 30.0, 60.0  # the baseline settles; a record is closed but for its ledger
 LEDGER_RATE = 80_000.0  # events/s that Spark settles on two cores
@@ -32,6 +34,7 @@ LEDGER_RATE = 80_000.0  # events/s that Spark settles on two cores
 PRODUCED, BROKERED = 5.4e-6, 2.3e-6
 BASE_CORES = 0.5  # Kubernetes, KEDA, Prometheus and the recorder
 SPARE = 0.8  # of a machine's cores: beyond it what is measured may be the queue for them
+TOGETHER_S = 5.0  # of all cores, that the starts of one step may take: an objective gives a group so long to recover
 # Resident memory: control plane, KEDA, Prometheus, exporters and session; the broker with its heap; producer.
 BASE_MEMORY, BROKER_MEMORY, PRODUCER_MEMORY = 1_400 * MIB, 900 * MIB, 350 * MIB
 LEDGER_MEMORY = 2_500 * MIB  # the least with which Spark settles; the pods are gone by then
@@ -71,7 +74,7 @@ def estimate(inputs: Inputs) -> Estimate:
     end = inputs.profile.duration if curve is None else _end(inputs, curve)
     wait = anchor.lead_s(inputs.scale) + anchor.MINUTE_S if inputs.windows else 0.0  # at most, for its time of day
     for_log, for_record = needed_bytes(events, log_bytes(inputs))
-    pods = inputs.policy.max_replicas * PROGRAMS[inputs.workload.client].at_most
+    pods = inputs.policy.max_replicas * DEMANDS[inputs.workload.client].at_most
     running = BASE_MEMORY + BROKER_MEMORY + PRODUCER_MEMORY + pods
     return Estimate(
         events=events,
@@ -80,7 +83,7 @@ def estimate(inputs: Inputs) -> Estimate:
         scratch_bytes=SCRATCH_BYTES * events,
         memory_bytes=max(running, BASE_MEMORY + BROKER_MEMORY + LEDGER_MEMORY),
         cores=_cores(inputs, curve),
-        wall_s=SETTLE_S + wait + inputs.workload.start_s / inputs.scale.time + end + CLOSE_S + events / LEDGER_RATE,
+        wall_s=SETTLE_S + wait + _start_s(inputs) + end + CLOSE_S + events / LEDGER_RATE,
         peak_rate=max(step.rate for step in inputs.profile.steps),
         peak_lag=None if curve is None else curve.peak_lag,
         drain_s=None if back is None else back - begin,
@@ -111,6 +114,51 @@ def shortage(needed: Estimate, cores: int, memory: int, disk: Mapping[str, int])
     return None
 
 
+@dataclass(frozen=True)
+class Carried:
+    """How many pods of a client a machine carries: ``at_work``, and ``together``, which start at the same moment."""
+
+    at_work: int
+    together: int
+
+
+def carried(client: str, cores: int, memory: int) -> Carried:
+    """The pods of ``client`` that so many ``cores`` and bytes of ``memory`` carry beside a cluster and a broker."""
+    demand, held = DEMANDS[client], memory - BASE_MEMORY - BROKER_MEMORY - PRODUCER_MEMORY
+    at_work = min((SPARE * cores - BASE_CORES) / demand.at_work, held / demand.at_most)
+    return Carried(max(0, int(at_work)), int(cores * TOGETHER_S / demand.start_cpu_s))
+
+
+def starting(inputs: Inputs) -> int:
+    """The most pods that may start together: in a decreed step, or from the fewest replicas of a policy to the most."""
+    policy = inputs.policy
+    if isinstance(policy, ReplicaSteps):
+        return max((max(one.after - one.before, one.bystanders) for one in policy.decrees), default=0)
+    return policy.max_replicas - policy.min_replicas
+
+
+def check_pods(sides: Sequence[Inputs], cores: int, memory: int) -> None:
+    """Raise :class:`InputError` where ``sides`` have more pods of a client than ``cores`` and bytes of ``memory`` carry.
+
+    The Python client's are not counted: the experiments are made for two cores with them.
+    """
+    for client in sorted({one.workload.client for one in sides} - {PYTHON}):
+        own, most = [one for one in sides if one.workload.client == client], carried(client, cores, memory)
+        there, begun = sum(one.policy.max_replicas for one in own), sum(map(starting, own))
+        if there > most.at_work:
+            allowed = f"at most {most.at_work} on {cores} cores and {memory / MIB:,.0f} MiB"
+            raise InputError("trial", f"pods with client {client}", there, allowed)
+        if begun > most.together:
+            each = f"each start takes {DEMANDS[client].start_cpu_s:g} s of CPU, and all of them are to take {TOGETHER_S:g} s"
+            allowed = f"at most {most.together} on {cores} cores: {each}"
+            raise InputError("trial", f"pods with client {client} that start together", begun, allowed)
+
+
+def _start_s(inputs: Inputs) -> float:
+    """What the start of a pod takes beside START_S: what its workload declares, and what no scale divides of its client."""
+    return inputs.workload.start_s / inputs.scale.time + DEMANDS[inputs.workload.client].start_more_s
+
+
 def _curve(inputs: Inputs) -> Curve | None:
     """The trial simulated, with no traffic after its profile; None where its policy, or a shared store, can't be."""
     if not isinstance(inputs.policy, ScaledObject) or inputs.workload.store_slots:
@@ -119,7 +167,7 @@ def _curve(inputs: Inputs) -> Curve | None:
     policy, profile = anchor.as_trial(inputs.policy, inputs.profile, scale.time)
     after = Step(profile.duration, 0.0, "after") if inputs.until == DRAINED else None
     whole = replace(profile, steps=(*profile.steps, after), duration=2 * profile.duration) if after else profile
-    start_s = START_S + workload.start_s / scale.time
+    start_s = START_S + _start_s(inputs)
     situation = Situation(
         whole,
         shares(profile, inputs.seed, inputs.partitions, workload.entities),
@@ -165,6 +213,6 @@ def _cores(inputs: Inputs, curve: Curve | None) -> float:
         arriving = rates[np.searchsorted([step.at for step in steps], curve.t[:-1][there], side="right") - 1]
         more = np.diff(curve.lag)[there] / length[there]
         served = np.clip(arriving - more, 0, np.minimum(working, pods) * inputs.pod_rate)
-    taken = arriving * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + working * PROGRAMS[work.client].at_work
+    taken = arriving * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + working * DEMANDS[work.client].at_work
     burnt = pods * min(1.0, work.concurrency * inputs.scale.rate * work.burn / 100)
     return BASE_CORES + float(taken.max(initial=0.0)) + burnt

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from lab.inputs import clients
+from lab.inputs.clients import DEMANDS, PYTHON
 from lab.inputs.triggers.resource import CPU, MEMORY
 from lab.inputs.workload import Workload
 from lab.model import hpa
@@ -22,24 +22,6 @@ LONG_AGO = -3600.0  # when the pods started that are there at 0 s: no period of 
 
 
 @dataclass(frozen=True)
-class Program:
-    """What a pod of a program takes: cores ``at_work``, whatever its rate; bytes ``at_most``, with a deep backlog, and
-    ``held`` where it keeps up."""
-
-    at_work: float
-    at_most: int
-    held: int
-
-
-# By client. Python: docs/decisions/14, 21 and 22. The others: one run each at 250 and at 1,000 messages/s, on busy cores.
-PROGRAMS = {
-    clients.PYTHON: Program(0.018, 60 * MIB, 31 * MIB),
-    clients.FRANZ_GO: Program(0.018, 40 * MIB, 22 * MIB),
-    clients.JAVA: Program(0.065, 140 * MIB, 109 * MIB),
-}
-
-
-@dataclass(frozen=True)
 class Footprint:
     """A pod's use: ``each_ms``, CPU of one message, ms; ``request_m``, what it requests, and ``at_work_m``, what it takes at
     any rate, millicores; ``held``, its memory, bytes, of which it requests none. With None its memory is not known: it counts
@@ -47,13 +29,13 @@ class Footprint:
 
     request_m: int
     each_ms: float
-    at_work_m: float = PROGRAMS[clients.PYTHON].at_work * 1000
-    held: int | None = PROGRAMS[clients.PYTHON].held
+    at_work_m: float = DEMANDS[PYTHON].at_work * 1000
+    held: int | None = DEMANDS[PYTHON].held
 
     @classmethod
     def of(cls, workload: Workload) -> Self:
         """The footprint of a trial's pod: its ``burn`` of each message's cost, and what the lab's consumer itself takes."""
-        own = PROGRAMS[workload.client]
+        own = DEMANDS[workload.client]
         each_ms = workload.cost.mean * workload.burn / 100 + CONSUMED * 1000
         return cls(workload.cpu_request_m, each_ms, own.at_work * 1000, own.held)
 

@@ -111,9 +111,18 @@ def check_speed(least: float) -> None:
 
 def available_bytes() -> int:
     """The memory that can be had without swapping, bytes. Raises :class:`LabFault` where the system is not Linux."""
+    return _memory("MemAvailable:")
+
+
+def total_bytes() -> int:
+    """All memory, bytes. Raises :class:`LabFault` where the system is not Linux."""
+    return _memory("MemTotal:")
+
+
+def _memory(name: str) -> int:
     check_system()
     lines = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
 def packages() -> dict[str, str]:

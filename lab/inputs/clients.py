@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from lab.errors import InputError, report
@@ -14,6 +14,28 @@ EARLIEST, LATEST = RESETS = ("earliest", "latest")
 PYTHON, FRANZ_GO, JAVA = CLIENTS = ("python", "franz-go", "java")
 IMAGE = "elastic-lab/clients"  # of the programs that are not Python's
 MEMORY: Mapping[str, str] = {FRANZ_GO: "48Mi", JAVA: "128Mi"}  # that a pod requests
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a pod takes: cores ``at_work``, whatever its rate; bytes ``at_most``, with a deep backlog, or ``held``;
+    ``start_cpu_s`` of CPU for its start. It is at work ``start_more_s`` later than the Python client's, alone on two cores."""
+
+    at_work: float
+    at_most: int
+    held: int
+    start_cpu_s: float
+    start_more_s: float
+
+
+# Python: docs/decisions/04, 14, 21 and 22. The others: one run each at 250 and at 1,000 messages/s, on busy cores; their starts
+# to the first record by hand, n = 4.
+DEMANDS: Mapping[str, Demand] = {
+    PYTHON: Demand(at_work=0.018, at_most=60 * _MIB, held=31 * _MIB, start_cpu_s=0.02, start_more_s=0.0),
+    FRANZ_GO: Demand(at_work=0.018, at_most=40 * _MIB, held=22 * _MIB, start_cpu_s=0.03, start_more_s=0.0),
+    JAVA: Demand(at_work=0.065, at_most=140 * _MIB, held=109 * _MIB, start_cpu_s=1.3, start_more_s=3.0),
+}
 # What a program other than Python's simulates of the work, but not of what goes wrong with it.
 _PYTHONS = (
     *("store_slots", "store_contention", "burn", "wake", "emit"),

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from lab.errors import InputError
 from lab.inputs import anchor, manifests
+from lab.inputs.clients import DEMANDS, PYTHON
 from lab.inputs.hpa_spec import parse_quantity
 from lab.inputs.inputs import PRODUCER, Inputs, Side
 from lab.inputs.scale import Scale
@@ -81,7 +82,8 @@ def cores(a: Inputs, b: Inputs) -> float:
         working = min(one.policy.max_replicas, one.partitions_after or one.partitions)
         groups.append((one.policy.max_replicas, working, one.pod_rate))
         burnt = min(1.0, one.workload.concurrency * one.scale.rate * one.workload.burn / 100)
-        more += working * burnt + requested_beside(one)
+        beyond = DEMANDS[one.workload.client].at_work - DEMANDS[PYTHON].at_work  # which is in POD and BATCHED
+        more += working * (burnt + beyond) + requested_beside(one)
     return busy(peak, groups) + more
 
 

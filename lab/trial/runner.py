@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 from lab import clock, paths
 from lab.cluster import Cluster
 from lab.components import clients
-from lab.foresee.estimate import log_bytes
+from lab.foresee.estimate import check_pods, log_bytes
 from lab.host import machine, resources
 from lab.inputs.inputs import Inputs
 from lab.model.baseline import baseline
@@ -68,7 +69,9 @@ class Side:
 def execute(
     sides: Sequence[Inputs], cluster: Callable[[], Cluster], spark: Callable[[], SparkSession], results: Path, turn: Turn
 ) -> list[Record]:
-    """Run the trial, or the sides of a duet, into ``results``; a disk that is too full starts no cluster."""
+    """Run the trial, or the sides of a duet, into ``results``. A disk that is too full starts no cluster, nor do more pods of a
+    client than this machine carries."""
+    check_pods(sides, os.cpu_count() or 1, machine.total_bytes())
     each = max(log_bytes(side) * (side.brokers.replication if side.brokers else 1) for side in sides)
     resources.check_disk(sum(side.profile.total for side in sides), paths.state_dir(), results, each)
     return run(cluster(), sides, results, spark, turn)

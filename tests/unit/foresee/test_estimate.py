@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from lab import paths
-from lab.foresee.estimate import Estimate, estimate, log_bytes, shortage
+from lab.errors import InputError
+from lab.foresee.estimate import Estimate, check_pods, estimate, log_bytes, shortage
 from lab.host.resources import LOG_BYTES
 from lab.inputs import inputs, scale, workload
+from lab.inputs.clients import FRANZ_GO, JAVA, PYTHON
 from lab.inputs.inputs import Inputs
+from lab.inputs.variant import Variant, policy
 from lab.inputs.workload import Workload
 
 PODS = Path(paths.PROJECT) / "docs" / "examples" / "backlog-pods.yaml"
@@ -93,3 +96,38 @@ def test_a_quick_trial_peaks_where_it_did() -> None:
     assert found.peak_lag == pytest.approx(137_000, rel=0.15)
     assert found.events == 774_400
     assert found.wall_s > 140
+
+
+TWELVE = policy("lag-4500", max_replicas=12)
+
+
+def of_client(client: str, policy: str | Variant = "lag-4500") -> Inputs:
+    """A trial at quick whose pods have another client."""
+    return inputs.read("plateau", policy, Workload(client=client), 1, scale.load("quick"), "binary")
+
+
+@pytest.mark.parametrize(
+    ("sides", "machine", "says"),
+    [
+        ([of_client(JAVA)], (2, 24), "pods with client java: 24 is not allowed; allowed: at most 16 on 2 cores and 24,576 MiB"),
+        ([of_client(JAVA, TWELVE)], (2, 24), "pods with client java that start together: 8 is not allowed; allowed: at most 7"),
+        ([of_client(JAVA)], (2, 4), r"pods with client java: 24 is not allowed; allowed: at most \d+ on 2 cores and 4,096 MiB"),
+        ([of_client(JAVA)], (1, 24), "pods with client java: 24 is not allowed; allowed: at most 4 on 1 cores"),
+        ([of_client(JAVA, "up-and-down")] * 2, (1, 24), "pods with client java: 16 is not"),
+        ([of_client(JAVA)], (8, 24), ""),
+        ([of_client(FRANZ_GO)], (2, 24), ""),
+        ([of_client(PYTHON)], (1, 1), ""),
+        ([of_client(JAVA, "three-up-and-down"), of_client(PYTHON, "three-up-and-down")], (2, 24), ""),
+        ([of_client(JAVA, "half-taken"), of_client(FRANZ_GO, "half-taken")], (2, 24), ""),
+    ],
+)
+def test_more_pods_of_a_client_than_a_machine_carries_are_refused(
+    sides: list[Inputs], machine: tuple[int, int], says: str
+) -> None:
+    """In one line, for cores and memory of pods at work, and the CPU of those that start together; of both sides at once."""
+    cores, gib = machine
+    if not says:
+        check_pods(sides, cores, gib * 2**30)
+        return
+    with pytest.raises(InputError, match=f"^trial: {says}"):
+        check_pods(sides, cores, gib * 2**30)

@@ -185,3 +185,12 @@ def test_the_costs_are_those_that_are_published():
 def test_the_estimate_is_that_of_recorded_duets(traffic, pods, rate, recorded):
     """Within a quarter, which is what 80 % of the cores leave."""
     assert busy_cores(traffic, [(pods, pods, rate)] * 2) == pytest.approx(recorded, rel=0.25)
+
+
+def test_jvms_cost_a_duet_more_cores():
+    """Experiment 19's steps on two cores are carried at a quarter of the rate; 24 JVMs a side at none."""
+    python, java = (read("three-up-and-down", "saturate", busy(client=client)) for client in ("python", "java"))
+    assert cores(java, python) - cores(python, python) == pytest.approx(8 * 0.047)
+    assert [carried(one, python, 2)[0].side.rate for one in (java, python)] == [0.25, 0.5]
+    many = read(workload=slim(client="java"))
+    assert "| fewer pods" in refused(carried, many, many, 2)
