@@ -1,4 +1,4 @@
-"""Rebalances: their number, lengths and rounds, and the partitions that they moved.
+"""Rebalances: their number, lengths and rounds, the partitions that they moved, and how long those waited for their new owner.
 
 A round is one JoinGroup barrier of a classic group, from its cause until its members were given their assignment. Every member
 of a cooperative group is given an assignment at the end of each round, even an empty one. So assignments come in clusters, and
@@ -15,10 +15,11 @@ from statistics import median
 
 import numpy as np
 
+from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.measure.throughput import Array, Span
-from lab.record.reports import Report
+from lab.record.reports import GIVEN, Report
 from lab.record.store import Record
 
 GAP_S = 1.0  # members learn of a rebalance by their heartbeat of 500 ms; with the default of 3 s one would count as several
@@ -107,6 +108,81 @@ def rebalance_rounds(record: Record) -> list[Round]:
 def round_count(record: Record) -> int:
     """The number of rounds since the producer was applied. There is no data when it never was."""
     return len(rebalance_rounds(record))
+
+
+class GainedWait(Measure):
+    """How long partitions wait that a member gains beside those it keeps: from its report until its first receipt of each.
+
+    A member works off what it has fetched, and a partition that it gains comes after that. Counted are the gains since the
+    producer was applied, by members that owned others at that moment: so none of a new member, and none of an eager group.
+    A gain has work if the first sample of the partition's lag from then on shows some; all others are ``idle``. One that has no
+    receipt until another member has the partition, its own gives it up, or the trial ends, is ``unserved``. It counts with the
+    time until then, which is the least that it would have waited.
+    """
+
+    gained = number("partitions", "partitions with work that members at work gained")
+    longest_s = number("s", "longest wait of a gained partition for its first receipt", UNSCALED)
+    median_s = number("s", "median wait of a gained partition for its first receipt", UNSCALED)
+    unserved = number("partitions", "gained partitions that had no receipt while they were owned")
+    idle = number("partitions", "gained partitions without work")
+
+
+@measure
+def gained_wait(record: Record) -> GainedWait:
+    """Measure every gain. There is no data where no member at work gained a partition that had work."""
+    gains = _gains(record)
+    worked = {place: np.sort(rows["end"].to_numpy()) for place, rows in record.receipts.groupby(["pod", "partition"])}
+    lag = {number: (rows["t"].to_numpy(), rows["lag"].to_numpy()) for number, rows in record.partition_lag.groupby("partition")}
+    waits, unserved = list[float](), 0
+    for gain in gains:
+        t, left = lag.get(gain.partition, (np.empty(0), np.empty(0)))
+        sample = int(np.searchsorted(t, gain.t))
+        if sample == len(t) or left[sample] <= 0:
+            continue
+        ends = worked.get((gain.pod, gain.partition), np.empty(0))
+        first = int(np.searchsorted(ends, gain.t))
+        served = first < len(ends) and ends[first] <= gain.until
+        unserved += not served
+        waits.append(float(ends[first] if served else gain.until) - gain.t)
+    if not waits:
+        raise NoData(f"no member at work gained a partition with work, of {len(gains)} that members at work gained")
+    return GainedWait(
+        gained=len(waits),
+        longest_s=max(waits),
+        median_s=median(waits),
+        unserved=unserved,
+        idle=len(gains) - len(waits),
+    )
+
+
+@dataclass
+class _Gain:
+    """``pod``, which kept others, was assigned ``partition`` at ``t``, and had it ``until`` then (epoch s)."""
+
+    pod: str
+    partition: int
+    t: float
+    until: float
+
+
+def _gains(record: Record) -> list[_Gain]:
+    """The gains of members that kept others, since the producer was applied."""
+    driven, end = record.driven, record.end
+    owned: dict[str, set[int]] = {}
+    open_gains: dict[int, _Gain] = {}
+    found: list[_Gain] = []
+    for change in _within(record, end=end):
+        mine = owned.setdefault(change.pod, set())
+        kept, given = bool(mine), change.event == GIVEN
+        for partition in change.partitions:
+            last = open_gains.get(partition)
+            if last and (given or last.pod == change.pod):
+                open_gains.pop(partition).until = change.t
+            if given and kept and change.t >= driven:
+                open_gains[partition] = _Gain(change.pod, partition, change.t, end)
+                found.append(open_gains[partition])
+        owned[change.pod] = mine | set(change.partitions) if given else mine - set(change.partitions)
+    return found
 
 
 def _runs(times: Array, gap_s: float) -> list[Span]:

@@ -29,7 +29,7 @@ LINE = re.compile(r"(?:^ {4,}|`)((?:[\w./]+/bin/)?(?:elastic-lab|pytest|tox -e) 
 # Options of pytest-kind, Hypothesis, pytest-xdist and pytest itself, and of the differential tests' conftest.py.
 OTHERS = {"--kubeconfig", "--keep-cluster", "--cluster-name", "--kind-bin", "--kind-image", "--hypothesis-profile", "--walks"}
 # The reader makes them.
-EXAMPLES = {"tests/experiments/test_19_floor.py", "tests/test_orders.py"}
+EXAMPLES = {"tests/experiments/test_20_floor.py", "tests/test_orders.py"}
 
 
 def broken(page: Path) -> list[str]:

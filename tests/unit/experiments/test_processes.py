@@ -4,9 +4,10 @@ import pandas as pd
 import pytest
 
 from tests.experiments.measure.broker import broker_cores
-from tests.experiments.measure.cores import CONTROL_PLANE, control_plane_cpu
+from tests.experiments.measure.cores import CONTROL_PLANE, CPU, RESIDENT, control_plane_cpu, pod_cost
 from tests.experiments.measure.memory import memory_growth
 from tests.unit.measure import built
+from tests.unit.measure.built import receipt, sample
 from tests.unit.measure.whole import MACHINE
 
 MIB = 2**20
@@ -66,3 +67,19 @@ def test_the_process_that_grows_fastest_counts(tmp_path):
     assert found.process == "broker"
     assert found.share_an_hour.number == pytest.approx(120 / 1024 / MACHINE.memory_gib, rel=0.01)
     assert "fewer than 20" in memory_growth(record(tmp_path, rows, 120.0)).share_an_hour.why
+
+
+def test_a_consumer_costs_what_its_samples_say(tmp_path):
+    """2 s of CPU for 1,000 messages of a pod at work; one that started had taken 1.3 s by its first sample, and works on."""
+    rows = [("old", 15, 10.0, 5), ("old", 25, 12.0, 9), ("new", 22, 1.3, 7), ("new", 26, 1.4, 8), ("other", 20, 50.0, 99)]
+    samples = [sample(t, CPU, cpu, pod) for pod, t, cpu, _ in rows] + [
+        sample(t, RESIDENT, mb * 1e6, pod) for pod, t, _, mb in rows
+    ]
+    pods = [built.pod(5, "old", "ADDED"), built.pod(20, "new", "ADDED")]
+    done = [receipt("old", 15, 25, 1000), receipt("new", 22, 26, 100), receipt("old", 0, 10, 9000)]
+    times = {"settling": 0, "driving": 10, "ended": 100}
+    found = pod_cost(built.record(tmp_path, times=times, transitions=pods, samples=samples, receipts=done))
+    assert (found.message_us.value, found.held_mb.value, found.start_cpu_s.value) == pytest.approx((2.1e6 / 1100, 9, 1.3))
+    late = times | {"driving": 26}
+    idle = pod_cost(built.record(tmp_path / "idle", times=late, transitions=pods, samples=samples, receipts=done))
+    assert "no samples of the CPU" in idle.message_us.why
