@@ -43,13 +43,16 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
 
 
 def kind(tests: Sequence[str], scale: str, runtime: str = "binary") -> str | None:
-    """The kind of session on ``runtime`` at ``scale``, in words, that has all of ``tests``, the narrowest; None without one."""
+    """The kind of session on ``runtime`` at ``scale``, in words, that has all of ``tests``, the narrowest; None without one.
+
+    Where a test has a scale of its own, ``scale`` names that too, after a semicolon.
+    """
     found = []
     for name, (options, path) in SESSIONS.items():
         given = dict(option.split("=", 1) for option in options)
         own = scales.load(given.get("--scale", scales.QUICK))
         own = replace(own, sync_s=float(given.get("--lab-hpa-sync-s", own.sync_s)))
-        same = str(own) == scale and given.get("--cluster", "binary") == runtime
+        same = str(own) in scale.split("; ") and given.get("--cluster", "binary") == runtime
         if same and all(test.startswith(path) for test in tests):
             found.append(name)
     return max(found, key=lambda name: len(SESSIONS[name][1]), default=None)

@@ -55,6 +55,8 @@ def test_a_session_is_judged_at_its_own_scale(test, scale, found):
     assert kind([test], str(chosen)) == found
     if found == "scenarios":
         assert kind([test], str(chosen), "kind") == "scenarios on kind"
+    if found == "experiments":
+        assert kind([test], f"{chosen}; {scales.load('standard')}") == found
     if found == "experiments at real time":
         assert kind([test], str(replace(chosen, sync_s=5.0))) == f"{found}, an HPA sync of 5 s"
 
