@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from lab import evidence
@@ -67,6 +68,13 @@ class Notes:
             patch.setattr(Trials, "_read", lambda trials, block, **plan: read(trials, 1, **plan))
         patch.setattr(Trials, "_records", running)
         patch.setattr(Tables, "_event_files", listed)
+        read_table = pd.read_parquet
+
+        def reading(path: Any, *given: Any, **named: Any) -> Any:
+            self._opened("open", (str(path),))  # pandas opens it by pyarrow, without Python's open()
+            return read_table(path, *given, **named)
+
+        patch.setattr(pd, "read_parquet", reading)
         sys.addaudithook(self._opened)
 
     def _unheard(self, judge: Any) -> Any:

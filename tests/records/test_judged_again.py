@@ -1,5 +1,6 @@
 """The committed records give the verdicts that they gave: a measure that breaks is seen here, not after an hour's session."""
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -31,8 +32,11 @@ COMMITTED = [pytest.param(session, rows, id=session) for session, rows in KEPT.i
 
 @pytest.mark.parametrize(("session", "rows"), COMMITTED)
 def test_committed_records_give_the_same_verdicts(session, rows):
-    """Every objective of every test, its number, and in how many runs it was held."""
-    assert differences(rows, judge(session, FOLDER, list(rows))) == []
+    """Every objective of every test, its number, and in how many runs it was held. The tables that it read are noted."""
+    found = judge(session, FOLDER, list(rows))
+    assert differences(rows, found) == []
+    for files in itertools.chain.from_iterable(said.trials.values() for said in found.values()):
+        assert any(file.endswith(".parquet") for file in files)
 
 
 FLAPPING, CPU = "tests/experiments/test_5_flapping.py::a", "tests/scenarios/payments/test_payments_cpu.py::a"
