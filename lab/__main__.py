@@ -23,6 +23,7 @@ COMMANDS = {
     "check-consumer": "whether your own consumer keeps the contract: joins, commits, reports, receipts, a kill",
     "simulate": "what a ScaledObject would do on a profile, without a cluster",
     "sync": "what one sync of the HPA decides on a lag, and why: metric, ratio, tolerance, cap, window, policy",
+    "explain": "why a group scaled, or not, from what Prometheus kept of it: metric, ratio, tolerance, cap, window, policy",
     "tune": "the cheapest ScaledObject that is not late: variants of a given one, simulated",
     "plane": "flips, lateness and price over windows, tolerances and lagThresholds of a scale-down, simulated",
     "threshold": "the lagThreshold that follows from a pod's rate and an SLO",

@@ -17,6 +17,7 @@ from lab.commands.text import SCHEMA
 from lab.foresee.choice import Reason
 from lab.foresee.curve import Change
 from lab.foresee.estimate import Estimate
+from lab.foresee.explain import Explained
 from lab.foresee.sync import Sync
 from lab.judge.claim import Verdict
 from lab.typed import Strict
@@ -154,8 +155,8 @@ class Judged(Strict):
 
 
 KINDS: dict[str, Any] = {
-    "audit": Audit, "estimate": Estimate, "judge": Judged, "plane": Plane, "simulate": Simulated, "sync": Sync,
-    "threshold": Threshold, "tune": Tuned,
+    "audit": Audit, "estimate": Estimate, "explain": Explained, "judge": Judged, "plane": Plane, "simulate": Simulated,
+    "sync": Sync, "threshold": Threshold, "tune": Tuned,
 }  # fmt: skip
 
 

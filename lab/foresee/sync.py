@@ -99,7 +99,7 @@ def sync(scaled: ScaledObject, given: Sequence[Given], replicas: int, remembered
 
     Raises :class:`InputError` for a ScaledObject that is paused, and for a trigger whose metric can't be known from here.
     """
-    spec = _spec(scaled)
+    spec = hpa_of(scaled)
     readings = _readings(scaled, given)
     order, answers = _answers(scaled, readings)
     observed: list[hpa.Observed] = []
@@ -181,7 +181,7 @@ def reading(trigger: Trigger, given: Given, where: object) -> Reading:
     raise InputError(where, "spec.triggers", kind, "triggers whose scaler is known: what another service answers is not")
 
 
-def _spec(scaled: ScaledObject) -> HpaSpec:
+def hpa_of(scaled: ScaledObject) -> HpaSpec:
     """The HPA. Names that come from a pod's environment change nothing but the metrics' names."""
     names = [name for one in scaled.triggers if isinstance(one, Kafka) for name in (one.servers, one.group, one.topic)]
     made = keda.hpa(scaled, {name.variable: name.variable for name in names}, external.answers(scaled.triggers))

@@ -9,7 +9,7 @@ pods that nobody keeps, so there the real proposal goes in, and the steps after 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -158,13 +158,23 @@ def may_exist(existing: Sequence[tuple[float, int]], before: float, at: float, l
     return list(dict.fromkeys([*at_once, *(count for _, count in reversed(known[begun:]))])) or [0]
 
 
-def replay(syncs: Sequence[Sync], controller: Controller) -> Replay:
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A sync and the model's ``decision`` on it. ``agrees``: the controller decided so too, ``at_an_edge`` if the clock is off,
+    on an ``alternative`` to the likeliest input."""
+
+    sync: Sync
+    decision: hpa.Decision
+    agrees: bool
+    at_an_edge: bool = False
+    alternative: bool = False
+
+
+def replayed(syncs: Iterable[Sync], controller: Controller) -> Iterator[Replayed]:
     """Decide each of ``syncs`` anew, in order, from a new HPA's state; after a disagreement the model goes on as it decided."""
     state = State()
-    edges = alternatives = 0
-    wrong = []
     unknown_s = CLOCK_S
-    for index, sync in enumerate(syncs):
+    for sync in syncs:
         unknown_s = max(unknown_s, (sync.until or sync.at) - sync.at, sync.at - (sync.since or sync.at))
         trials = [(choice, shift) for shift in _shifts(unknown_s) for choice in range(len(sync.seen))]
         outcomes = (_decided(sync, sync.seen[choice], state, sync.at + shift, controller) for choice, shift in trials)
@@ -173,17 +183,27 @@ def replay(syncs: Sequence[Sync], controller: Controller) -> Replay:
             first = first or outcome
             proposed = (None, _largest(outcome[0]))  # a sync without a proposal agrees with any
             if outcome[0].desired == sync.desired and sync.proposed in proposed:
-                state = outcome[1]
-                edges += shift != 0
-                alternatives += choice != 0
+                decision, state = outcome
+                yield Replayed(sync, decision, True, shift != 0, choice != 0)
                 break
         else:
             if first is None:  # no whole number of messages gives that average: nothing to decide on
                 first = hpa.settle(sync.spec, state, sync.current, [None] * len(sync.spec.metrics), sync.at)
             decision, state = first
-            wrong.append(Disagreement(index, sync, _largest(decision), decision.desired, decision.reasons))
+            yield Replayed(sync, decision, False)
+
+
+def replay(syncs: Sequence[Sync], controller: Controller) -> Replay:
+    """What :func:`replayed` finds, counted."""
+    found = list(replayed(syncs, controller))
+    wrong = (
+        Disagreement(index, one.sync, _largest(one.decision), one.decision.desired, one.decision.reasons)
+        for index, one in enumerate(found)
+        if not one.agrees
+    )
     computed = sum(any(one.observed is not None for one in sync.seen) for sync in syncs)
     rescaled = sum(sync.current != sync.desired for sync in syncs)
+    edges, alternatives = sum(one.at_an_edge for one in found), sum(one.alternative for one in found)
     return Replay(len(syncs), computed, rescaled, edges, alternatives, tuple(wrong))
 
 

@@ -250,13 +250,15 @@ def test_a_cpu_trigger_needs_a_workload(lab, refused, tmp_path):
     assert line.startswith(f"elastic-lab: {theirs}:31: spec.triggers: ['cpu'] is not allowed; allowed: one trigger with a lag")
 
 
-def test_the_published_schema_is_of_what_is_printed(lab):
+def test_the_published_schema_is_of_what_is_printed(lab, tmp_path):
     """Each command's answer has the shape of its type, and the file in the repository is made of these types."""
     published = json.loads((paths.PROJECT / "lab" / "commands" / "answers.schema.json").read_text())
     assert published == json.loads(json.dumps(answers.json_schema()))
+    (tmp_path / "scrapes.csv").write_text("time,replicas,lag\n0,4,9000\n600,4,9000\n615,7,15600\n")
     asked = {
         "audit": [ORDERS, "--partitions=12"],
         "simulate": THEIRS,
+        "explain": [OBJECT, f"--csv={tmp_path}/scrapes.csv"],
         "sync": [OBJECT, "--lag=33", "--replicas=4", "--partitions=12"],
         "tune": [*THEIRS, "--candidates=5", "--processes=1"],
         "plane": [*THEIRS, "--windows=300", "--tolerances=0.1"],

@@ -1,0 +1,236 @@
+"""What ``explain`` reads: the scrapes of a live HPA, out of a Prometheus, a CSV file or the record of a trial.
+
+A time is in epoch s, lag in messages.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count, takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab import yamlfile, yamltext
+from lab.errors import InputError, LabFault
+from lab.foresee.scraped import Sample
+from lab.inputs.hpa_spec import HpaSpec
+from lab.inputs.scaledobject import ScaledObject
+
+if TYPE_CHECKING:
+    from lab.record.store import Record
+
+TIME, REPLICAS, LAG = "time", "replicas", "lag"  # the columns of a CSV file
+STALE_S = 300.0  # Prometheus' own: an older sample is none
+SAME_S = 1.0  # within a scrape all samples of a target have one time
+STATUS = "kube_horizontalpodautoscaler_status_"
+SCALES = {  # spec.replicas and status.replicas by the kind of the scale target, and the label of its name
+    "Deployment": ("kube_deployment_spec_replicas", "kube_deployment_status_replicas", "deployment"),
+    "StatefulSet": ("kube_statefulset_replicas", "kube_statefulset_status_replicas", "statefulset"),
+}
+
+
+@dataclass
+class Curve:
+    """A value over time that stays until its next sample."""
+
+    times: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def at(self, t: float, old_s: float = STALE_S) -> float | None:
+        """The value at ``t``; None where there is none that is at most ``old_s`` old."""
+        place = bisect_right(self.times, t) - 1
+        if place < 0 or t - self.times[place] > old_s or not math.isfinite(self.values[place]):
+            return None
+        return self.values[place]
+
+
+Found = list[tuple[Mapping[str, str], Curve]]  # labels and samples of each series
+
+
+def of_csv(file: Path, names: Sequence[str]) -> list[Sample]:
+    """The rows of ``file``, whose head is time, replicas and lag, or for several triggers a column for each of their ``names``.
+
+    A time is in epoch s, or such as 2026-01-15T14:03:00Z. Raises :class:`InputError` for a file that is not so.
+    """
+    wanted = names if len(names) > 1 else (LAG,)
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as lines:
+            rows = list(csv.DictReader(lines))
+    except (OSError, ValueError) as error:
+        raise InputError(file, "content", str(error), "a CSV file") from None
+    found = []
+    for number, row in enumerate(rows, 2):
+        try:
+            values = tuple(float(row[name]) if row[name] else None for name in wanted)
+            found.append(Sample(instant(row[TIME]), int(row[REPLICAS]), values))
+        except (KeyError, TypeError, ValueError) as error:
+            allowed = f"columns {', '.join((TIME, REPLICAS, *wanted))}, each a number"
+            raise InputError(file, f"line {number}", str(error), allowed) from None
+    return sorted(found, key=lambda one: one.t)
+
+
+def instant(text: str) -> float:
+    """The epoch s that ``text`` writes, as such or as a time with its zone. Raises ``ValueError``."""
+    try:
+        return float(text)
+    except ValueError:
+        at = datetime.fromisoformat(text)
+        if at.tzinfo is None:
+            raise
+        return at.timestamp()
+
+
+def of_record(record: Record, every_s: float, phase_s: float = 0.0) -> list[Sample]:
+    """What kube-state-metrics would have shown of the trial to one scrape in ``every_s``, the first after ``phase_s``."""
+    statuses = record.hpa_statuses_of(record.policy.hpa) if record.policy.hpa else record.hpa_statuses
+    replicas = record.replicas
+    times, wanted, existing = (replicas[name].tolist() for name in ("t", "desired", "current"))
+    begin = max(times[0], statuses[0].t) + phase_s
+    known = [one.t for one in statuses]
+    found = []
+    for t in takewhile(lambda t: t <= record.end, (begin + number * every_s for number in count())):
+        status = statuses[bisect_right(known, t) - 1]
+        names = [one["external"]["metric"]["name"] for one in status.object["spec"]["metrics"]]
+        shown = [status.metric("external", name) for name in names]
+        averages = tuple(None if one is None else one.total(1) for one in shown)
+        place = bisect_right(times, t) - 1
+        found.append(Sample(t, wanted[place], averages, status.current, status.desired, existing[place]))
+    return found
+
+
+def events(file: Path, hpa: str) -> list[tuple[float, int]]:
+    """The second and the new replicas of each rescale of ``hpa`` in ``file``, as ``kubectl get events -o json`` prints it.
+
+    Equal events are one, of which the first and the last time are known. Raises :class:`InputError`.
+    """
+    found = []
+    for one in yamltext.documents(yamlfile.text(file), yamlfile.name(file)):
+        for event in one.content.get("items", []) if isinstance(one.content, dict) else []:
+            size = re.match(r"New size: (\d+); ", str(event.get("message")))
+            if size and event.get("reason") == "SuccessfulRescale" and (event.get("involvedObject") or {}).get("name") == hpa:
+                times = {event.get(name) for name in ("firstTimestamp", "lastTimestamp")} - {None}
+                found += [(float(instant(str(at))), int(size[1])) for at in times]
+    return sorted(found)
+
+
+class Prometheus:
+    """Asks the one at ``url`` for raw samples, each with the time of its scrape. Raises :class:`LabFault` where it can't."""
+
+    def __init__(self, url: str, namespace: str) -> None:
+        from prometheus_api_client import PrometheusConnect
+        from urllib3.util import Retry
+
+        self._url, self._namespace = url, namespace
+        self._prometheus = PrometheusConnect(url=url.rstrip("/"), retry=Retry(1))
+
+    def scrapes(
+        self, scaled: ScaledObject, spec: HpaSpec, begin: float, end: float, query: str
+    ) -> tuple[list[Sample], int | None]:
+        """The samples of ``scaled``, whose HPA is ``spec``, and the number of partitions of ``query``, None without one.
+
+        Its metrics are the sum of the ``query``'s series, else what the HPA's status shows, else KEDA's last answers. Raises
+        :class:`InputError` where there are no replicas, or none of these.
+        """
+        kind = scaled.content["spec"]["scaleTargetRef"].get("kind") or "Deployment"
+        if kind not in SCALES:
+            raise InputError(scaled.where, "spec.scaleTargetRef.kind", kind, " or ".join(SCALES))
+        name, there, label = SCALES[kind]
+        replicas = self._one(f'{name}{{{label}="{scaled.target}"', begin, end)
+        if not replicas.times:
+            raise InputError("Prometheus", name, f"no sample of {label} {scaled.target}", "those of kube-state-metrics")
+        places = range(len(spec.metrics))
+        if query:
+            parts: dict[object, list[Curve]] = {}
+            for labels, curve in self._raw(query, begin, end):
+                own = (labels.get("topic"), labels["partition"]) if "partition" in labels else tuple(sorted(labels.items()))
+                parts.setdefault(own, []).append(curve)
+            total = _Sum(list(map(merged, parts.values())))
+            return _some(_joined(total, replicas, [total])), len(parts)
+        hpa = f'horizontalpodautoscaler="{scaled.hpa}"'
+        status = self._known(f"{STATUS}target_metric{{{hpa}", begin, end)
+        counts = tuple(self._one(f"{STATUS}{one}_replicas{{{hpa}", begin, end) for one in ("current", "desired"))
+        if status and all(one.times for one in counts):
+            counts = (*counts, self._one(f'{there}{{{label}="{scaled.target}"', begin, end))
+            return _some(_joined(replicas, replicas, [_of_metric(status, spec, place) for place in places], counts)), None
+        answers = self._known(f'keda_scaler_metrics_value{{scaledObject="{scaled.name}"', begin, end)
+        shown = [_of_metric(answers, spec, place) for place in places]
+        return _some(_joined(shown[0], replicas, shown)), None
+
+    def _one(self, selector: str, begin: float, end: float) -> Curve:
+        """The series that fit, which differ in the pod that was scraped, as one."""
+        return merged([curve for _, curve in self._known(selector, begin, end)])
+
+    def _known(self, selector: str, begin: float, end: float) -> Found:
+        """The series that fit an open ``selector`` in the namespace, which a Prometheus without honorLabels renames."""
+        for label in ("exported_namespace", "namespace"):
+            if found := self._raw(f'{selector},{label}="{self._namespace}"}}', begin, end):
+                return found
+        return []
+
+    def _raw(self, selector: str, begin: float, end: float) -> Found:
+        from prometheus_api_client.exceptions import PrometheusApiClientException
+        from requests.exceptions import RequestException
+
+        query = f"{selector}[{math.ceil(end - begin)}s]"
+        try:
+            answer: list[dict[str, Any]] = self._prometheus.custom_query(query, params={"time": end})
+            return [
+                (one["metric"], Curve([float(t) for t, _ in one["values"]], [float(value) for _, value in one["values"]]))
+                for one in answer
+            ]
+        except (PrometheusApiClientException, RequestException, ValueError, KeyError) as error:
+            raise LabFault(f"Prometheus at {self._url} does not answer {query}: {str(error)[:120]}") from error
+
+
+class _Sum(Curve):
+    """The sum of several curves, at the times of the first."""
+
+    def __init__(self, curves: Sequence[Curve]) -> None:
+        super().__init__(curves[0].times if curves else [])
+        self._curves = curves
+
+    def at(self, t: float, old_s: float = STALE_S) -> float | None:
+        values = [curve.at(t, old_s) for curve in self._curves]
+        known = [one for one in values if one is not None]
+        return sum(known) if known else None
+
+
+def merged(curves: Iterable[Curve]) -> Curve:
+    """The samples of all ``curves`` in order of time, one at each."""
+    pairs = sorted({t: value for one in curves for t, value in zip(one.times, one.values, strict=True)}.items())
+    return Curve([t for t, _ in pairs], [value for _, value in pairs])
+
+
+def _of_metric(found: Found, spec: HpaSpec, place: int) -> Curve:
+    """The curve of the metric at ``place``. A name that is read from a pod's environment is known by its index alone."""
+    kind = "value" if spec.metrics[place].target == "Value" else "average"
+    fitting = []
+    for labels, curve in found:
+        name = labels.get("metric_name") or labels.get("metric", "")
+        fits = name == spec.metrics[place].name or name.startswith(f"s{place}-") or len(spec.metrics) == 1
+        if fits and labels.get("metric_target_type", kind) == kind:
+            fitting.append(curve)
+    return merged(fitting)
+
+
+def _joined(clock: Curve, replicas: Curve, shown: Sequence[Curve], status: tuple[Curve, ...] = ()) -> Iterator[Sample]:
+    """A sample at each time of the ``clock`` at which the replicas are known: with what one scrape has of a ``status``."""
+    for t in clock.times:
+        wanted, counts = replicas.at(t), [one.at(t, SAME_S) for one in status]
+        if wanted is not None and None not in counts[:2]:
+            values = tuple(one.at(t, SAME_S if status else STALE_S) for one in shown)
+            yield Sample(t, int(wanted), values, *(None if one is None else int(one) for one in counts))
+
+
+def _some(found: Iterable[Sample]) -> list[Sample]:
+    samples = list(found)
+    if not samples:
+        allowed = f"{STATUS}target_metric, keda_scaler_metrics_value, or a --query that selects an exporter's lag"
+        raise InputError("Prometheus", "the HPA's metric", "no sample", allowed)
+    return samples
