@@ -97,6 +97,9 @@ SAME = paired(lag(10, 11, 9, 10, 12, 10), lag(10, 10, 11, 10, 11, 9))  # up to 2
 FAR = paired(lag(15, 16, 17, 15, 18, 16), lag(10, 10, 11, 10, 11, 9))
 NEAR = paired(lag(11, 12, 12, 11, 12, 10), lag(10, 10, 11, 10, 11, 9))
 UNEVEN = paired(lag(30, 10, 10, 10, 30, 10), lag(10, 11, 10, 9, 10, 10))
+AS_NOISE = paired(lag(*[12] * 6), lag(*[10] * 6))  # just as far apart as A/A are
+TO_ZERO = paired(lag(10, *[40] * 5), lag(*[10] * 6))  # 30 apart, and the interval begins at 0
+FROM_ZERO = paired(lag(*[10] * 6), lag(10, *[40] * 5))
 
 
 def test_a_difference_beyond_the_noise_can_be_claimed():
@@ -113,7 +116,10 @@ def test_a_difference_beyond_the_noise_can_be_claimed():
 
 @pytest.mark.parametrize(
     ("difference", "why"),
-    [(NEAR, "is within the noise: A/A differ by up to 2, n = 6"), (UNEVEN, "may be 0; A/A differ by up to 2")],
+    [
+        *((one, "is within the noise: A/A differ by up to 2, n = 6") for one in (NEAR, AS_NOISE)),
+        *((one, "may be 0; A/A differ by up to 2") for one in (UNEVEN, TO_ZERO, FROM_ZERO)),
+    ],
 )
 def test_a_difference_that_noise_makes_too_is_no_data(difference, why):
     """Whatever it is compared with: neither "is larger" nor "is not larger" is held."""

@@ -21,6 +21,7 @@ def shot(folder, doubled):
     receipts = [done("a", 0, 0, 9, 99.0), done("a", 0, 10, 19, 99.8), done("a", 1, 0, 9, 99.9)]
     receipts += [done("b", 0, 10, 29, 108.0), done("b", 1, 0, 9, 109.0), done("b", 2, 0, 9, 50.0)]
     receipts += [done("a", 2, 10, 19, 120.0), done("b", 2, 10, 19, 130.0)]  # by the container that was started anew
+    receipts += [done("b", 2, 0, 9, 140.0)]  # again, which b itself had done before the kill
     events = [assigned(0, "a", 0, 1, 2), given_up(40, "a", 2)]
     made = record(folder, faults=(Fault(100.0, "sigkill", "a"),), group_events=events, receipts=receipts)
     total = sum(item["count"] for item in doubled)
@@ -42,7 +43,7 @@ def test_what_a_kill_left_is_told_from_what_is_not_its_own(tmp_path):
 
 
 def test_what_another_pod_doubled_is_not_the_kills(tmp_path):
-    """A partition it never processed, offsets beyond its last receipt, and what the container of its name did later.
+    """What another did before and after it, offsets beyond its last receipt, and what the container of its name did later.
 
     A kill explains one copy of a message, its successor's, and nobody can explain a second one.
     """

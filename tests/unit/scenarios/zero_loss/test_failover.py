@@ -47,7 +47,8 @@ def test_a_standstill_ends_with_the_first_receipt_that_begins_after_the_death(tm
     """
     started = {"event": "start_brokers", "result": {"brokers": [2], "in_sync_s": 3.0}}
     start = {"t": 20.0, "until": 23.0, "due": 20.0, "phase": "y"} | started
-    receipts = [built.receipt("a", 9, 10.5, 1, 0), built.receipt("a", 11, 12, 1, 0), built.receipt("a", 18, 19, 1, 1)]
+    under_way = [built.receipt("a", 9, 10.5, 1, number) for number in (0, 1)]
+    receipts = [*under_way, built.receipt("a", 11, 12, 1, 0), built.receipt("a", 18, 19, 1, 1)]
     record = built.record(tmp_path, inputs={"partitions": 2}, receipts=receipts, events=(death(10.0), start))
     found = failover(record)
     assert (found.killed.value, found.standstill_s.value, found.in_sync_s.value) == (1, 9.0, 3.0)
