@@ -186,6 +186,10 @@ class LabFault(RuntimeError):
     """The lab could not do its work (a component died, a deadline passed): the trial is broken, not failed."""
 
 
+class NoAnswer(LabFault):
+    """A server can't be reached, or has not answered in time: it may the next time."""
+
+
 class InvalidTrial(LabFault):
     """A trial that failed a gate of validity: no objective is judged by it, so the test is broken and not failed."""
 

@@ -1,26 +1,60 @@
-"""Objects of the apiserver: applied and deleted, as ``kubectl apply --server-side`` does it, and waited for."""
+"""The apiserver: a client that gives up on one that does not answer; objects applied, deleted and waited for.
+
+They are applied as ``kubectl apply --server-side`` does it.
+"""
 
 from __future__ import annotations
 
 import base64
 import contextlib
 import ssl
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kubernetes import client
+from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
+from kubernetes.client.rest import RESTClientObject
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError
+from urllib3 import Retry, exceptions
 
 from lab.cluster.certs import Pair
-from lab.errors import LabFault
-from lab.wait import until
+from lab.errors import LabFault, NoAnswer, one_line
+from lab.wait import until, within
 
 MANAGER = "elastic-lab"
+ANSWER_S = 30.0  # of one call; a webhook that it waits for has 10 s by default
+
+
+class _Impatient(RESTClientObject):
+    """Sends each request once, and waits ANSWER_S for its answer, or what is left of a wait."""
+
+    def request(self, *arguments: Any, **named: Any) -> Any:
+        """Send it. Raises :class:`NoAnswer`. A pair of time-outs, which a watch has, is left as it is."""
+        send: Any = super().request
+        limit = named.pop("_request_timeout", None) or ANSWER_S
+        begun = time.monotonic()
+        try:
+            return send(*arguments, **named, _request_timeout=limit if isinstance(limit, tuple) else within(limit))
+        except exceptions.HTTPError as error:
+            cause = getattr(error, "reason", None) or error
+            late = isinstance(cause, exceptions.TimeoutError) and not isinstance(cause, exceptions.NewConnectionError)
+            why = f"no answer within {time.monotonic() - begun:.3g} s" if late else str(cause)
+            method, url = arguments[:2]
+            raise NoAnswer(one_line(f"{method} {url.partition('?')[0]}: {why}")) from error
+
+
+def connect(kubeconfig: Path, context: str | None = None) -> client.ApiClient:
+    """A new client of the apiserver in ``kubeconfig``, every call of which ends. Raises ``ConfigException``."""
+    api: client.ApiClient = config.new_client_from_config(str(kubeconfig), context)
+    # A busy apiserver says when to come again, and is asked then; what fails otherwise is for the caller to try again.
+    api.configuration.retries = Retry(3, connect=0, read=0, other=0)
+    api.rest_client = _Impatient(api.configuration)
+    return api
 
 
 def objects(api: client.ApiClient, wanted: Iterable[Mapping[str, Any]], namespace: str | None = None) -> None:
@@ -89,7 +123,7 @@ def wait_for_apiserver(server: str, ca: Path, pair: Pair, deadline_s: float, che
 def answers(url: str, context: ssl.SSLContext | None = None) -> bool:
     """Whether ``url`` answers with 200 within 5 s."""
     try:
-        with urllib.request.urlopen(url, context=context, timeout=5) as response:
+        with urllib.request.urlopen(url, context=context, timeout=within(5)) as response:
             return bool(response.status == 200)
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return False

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kubernetes import client, config
+from kubernetes import client
 
 from lab import paths, yamlfile
 from lab.cluster import apply
@@ -76,8 +76,7 @@ class ControlPlane:
 
     def api(self) -> client.ApiClient:
         """A new API client with full rights."""
-        api: client.ApiClient = config.new_client_from_config(str(self.kubeconfig))
-        return api
+        return apply.connect(self.kubeconfig)
 
     def controller_log(self) -> str:
         """The log of kube-controller-manager so far."""

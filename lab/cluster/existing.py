@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import urllib3
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from kubernetes import client, config
@@ -22,7 +21,7 @@ from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
 from lab.cluster import apply, fit, keda, metrics
 from lab.cluster.quorum import Quorum
-from lab.errors import LabFault
+from lab.errors import LabFault, NoAnswer
 from lab.wait import until
 
 log = logging.getLogger("lab.cluster")
@@ -126,16 +125,15 @@ def up(access: Access) -> Existing:
 def connect(access: Access) -> client.ApiClient:
     """A client of the context. Raises :class:`LabFault` where the kubeconfig has none of that name."""
     try:
-        api: client.ApiClient = config.new_client_from_config(str(access.kubeconfig), access.context)
+        return apply.connect(access.kubeconfig, access.context)
     except config.ConfigException as error:
         raise LabFault(f"{access.kubeconfig}: context {access.context!r}: {' '.join(str(error).split())}") from None
-    return api
 
 
 def _kubernetes(api: client.ApiClient, access: Access) -> dict[str, str]:
     try:
         found = client.VersionApi(api).get_code(_request_timeout=ANSWER_S)
-    except (ApiException, urllib3.exceptions.HTTPError) as error:
+    except (ApiException, NoAnswer) as error:
         reason = " ".join(str(error.reason if isinstance(error, ApiException) else error).split())[:200]
         raise LabFault(f"context {access.context}: its API server does not answer: {reason}") from None
     return {"kube-apiserver": str(found.git_version), "keda-operator": "unknown", "kafka": "unknown"}

@@ -30,6 +30,7 @@ log = logging.getLogger("lab.components.jars")
 PINS = Path(__file__).with_suffix(".sha256")  # as sha256sum writes it
 
 JAVA_NEEDED = 17
+FETCH_S = 1800.0  # a minute on a common line
 SPARK_MODULE = "jdk.incubator.vector"
 # kafka_2.13 alone carries kafka.Kafka and kafka.tools.StorageTool. Kafka still speaks SLF4J 1, so not log4j-slf4j2-impl.
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4")
@@ -142,13 +143,18 @@ def _fetch(name: str, coordinates: Sequence[str], exclude: Sequence[str], target
         wanted = scratch / "ivy.xml"
         wanted.write_text(_ivy(name, coordinates, exclude))
         # fmt: off
-        result = subprocess.run(
-            [java(), f"-Divy.default.ivy.user.dir={cache}", "-cp", str(ivy), "org.apache.ivy.Main",
-             "-cache", str(cache / "cache"), "-ivy", str(wanted), "-confs", "default", "-types", "jar", "bundle",
-             "-retrieve", f"{partial}/[artifact]-[revision](-[classifier]).[ext]"],
-            capture_output=True, text=True, check=False, env=identity.environment(scratch),
-        )
+        command = [
+            java(), f"-Divy.default.ivy.user.dir={cache}", "-cp", str(ivy), "org.apache.ivy.Main",
+            "-cache", str(cache / "cache"), "-ivy", str(wanted), "-confs", "default", "-types", "jar", "bundle",
+            "-retrieve", f"{partial}/[artifact]-[revision](-[classifier]).[ext]",
+        ]
         # fmt: on
+        own = identity.environment(scratch)
+        try:
+            result = subprocess.run(command, capture_output=True, text=True, check=False, env=own, timeout=FETCH_S)
+        except subprocess.TimeoutExpired:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise LabFault(f"jars for {name}: not within {FETCH_S:g} s (is the Maven repository reachable?)") from None
     jars = sorted(partial.glob("*.jar"))
     if result.returncode != 0 or not jars:
         shutil.rmtree(partial, ignore_errors=True)

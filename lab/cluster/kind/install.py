@@ -66,14 +66,16 @@ def wait_ready(run: Path, state: State, objects: list[dict[str, Any]], check: Ca
     """Wait until every Deployment and StatefulSet is there, and every API answers."""
     plane = api(run)
     apps = client.AppsV1Api(plane)
+    lacking: list[str] = []
 
     def there() -> bool:
-        return not _lacking(apps, objects)
+        lacking[:] = _lacking(apps, objects)
+        return not lacking
 
     try:
         until(there, READY_DEADLINE_S, "Kafka, KEDA and the metrics stack Available", check, every_s=0.5)
     except LabFault as fault:
-        raise LabFault(f"{fault}: {', '.join(_lacking(apps, objects)) or 'none'} not there") from None
+        raise LabFault(f"{fault}: {', '.join(lacking) or 'none'} not there") from None
     for name in (keda.EXTERNAL_METRICS, metrics.RESOURCE_METRICS):
         apply.wait_for_api_service(plane, name, READY_DEADLINE_S, check)
     broker.wait_for(state.bootstrap, check)

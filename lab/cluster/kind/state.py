@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from kubernetes import client, config
+from kubernetes import client
 
 from lab import paths, wholefile, yamlfile
-from lab.cluster import broker, docker
+from lab.cluster import apply, broker, docker
 from lab.cluster.controlplane import CLIENT_RATE, FEATURE_GATES, HPA_LOG, hpa_flags
 from lab.cluster.images import catalog
 from lab.cluster.kind import network
@@ -167,8 +167,7 @@ def read(run: Path) -> State | None:
 
 def api(run: Path) -> client.ApiClient:
     """A new API client with full rights."""
-    made: client.ApiClient = config.new_client_from_config(str(run / "kubeconfig"))
-    return made
+    return apply.connect(run / "kubeconfig")
 
 
 def leave_commands(run: Path, command: str) -> None:

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from lab.components import build
+from lab.components import build, toolchain
 from lab.errors import LabFault
 
 
@@ -85,3 +85,10 @@ def test_a_binary_of_another_version_is_not_accepted():
     assert build._verified("go", binary, scheduler) == scheduler.version
     with pytest.raises(LabFault, match=r"kube-scheduler: built v1\.36\.4, wanted v9\.9\.9"):
         build._verified("go", binary, dataclasses.replace(scheduler, version="v9.9.9"))
+
+
+def test_a_build_that_hangs_ends(monkeypatch, tmp_path):
+    """A module proxy may take the connection and never answer."""
+    monkeypatch.setattr(toolchain, "GO_S", 0.2)
+    with pytest.raises(LabFault, match=r"building etcd: not within 0\.2 s"):
+        toolchain.run_go(["sleep", "300"], tmp_path, "etcd")

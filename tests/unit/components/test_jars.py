@@ -69,11 +69,22 @@ def test_jars_are_fetched_once_for_each_set_of_coordinates(java: FakeJava) -> No
     assert java.runs() == 3
 
 
-def test_a_failed_resolution_leaves_nothing_to_be_taken_for_whole(java: FakeJava) -> None:
-    """When Ivy fails after its first jar, the fault has Ivy's reason in one line, and the next call starts over."""
-    (java.home / "ending").write_text("echo '  ::          :: g#a;1: not found    ::'; exit 1\n")
-    with pytest.raises(LabFault, match="jars for x: g#a;1: not found") as fault:
-        jars.resolve("x", ["g:a:1"])
+@pytest.mark.parametrize(
+    ("ending", "limit_s", "line"),
+    [
+        ("echo '  ::          :: g#a;1: not found    ::'; exit 1\n", jars.FETCH_S, "jars for x: g#a;1: not found"),
+        ("exec sleep 300", 2.0, "jars for x: not within 2 s"),
+    ],
+)
+def test_a_failed_resolution_leaves_nothing_to_be_taken_for_whole(
+    java: FakeJava, monkeypatch: pytest.MonkeyPatch, ending: str, limit_s: float, line: str
+) -> None:
+    """When Ivy fails or hangs after its first jar, the fault says so in one line, and the next call starts over."""
+    (java.home / "ending").write_text(ending)
+    with monkeypatch.context() as patience:
+        patience.setattr(jars, "FETCH_S", limit_s)
+        with pytest.raises(LabFault, match=line) as fault:
+            jars.resolve("x", ["g:a:1"])
     assert "\n" not in str(fault.value)
     (java.home / "ending").write_text("")
     assert len(jars.resolve("x", ["g:a:1"])) == 1

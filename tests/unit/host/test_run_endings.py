@@ -143,11 +143,12 @@ def test_what_kind_starts_is_marked():
     assert f"{identity.VARIABLE}={run.resolve()}\n" in printed
 
 
-@pytest.mark.parametrize(("code", "there"), [(0, False), (1, True)])
-def test_what_can_not_be_undone_is_kept_for_the_next_start(dead, code, there):
-    """A kind cluster that Docker does not delete now is still known."""
+@pytest.mark.parametrize(("ending", "there"), [("exit 0", False), ("exit 1", True), ("exec sleep 306", True)])
+def test_what_can_not_be_undone_is_kept_for_the_next_start(dead, ending, there, monkeypatch):
+    """A kind cluster that Docker does not delete now is still known, and a Docker that hangs does not hold the register."""
+    monkeypatch.setattr(processes, "UNDO_S", 5.0 if ending == "exit 0" else 0.5)
     run = dead()
-    (run / processes.END).write_text(f"#!/bin/sh\nexit {code}\n")
+    (run / processes.END).write_text(f"#!/bin/sh\n{ending}\n")
     (run / processes.END).chmod(0o700)
     pid = child(run)
     assert runs.sweep() == 1
