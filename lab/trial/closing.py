@@ -63,7 +63,10 @@ def close(*records: Closing) -> None:
         for record, part in zip(records, turn, strict=True):
             if part is not None:
                 interrupted = _one(record, part, interrupted)
-                record.note()
+                try:
+                    record.note()
+                except OSError as error:
+                    log.warning("the record %s: what is known can't be written: %s", record.folder.name, error)
     for record in records:
         staging = record.folder / STAGING
         for part in record.parts:

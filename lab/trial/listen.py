@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import threading
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 
 class Reports:
@@ -20,6 +21,7 @@ class Reports:
 
     def __init__(self) -> None:
         self.phase = ""
+        self.fault: str | None = None  # why a report could not be kept, which makes the file worthless
         self._last: dict[str, dict[str, Any]] = {}
         self._begun: dict[str, float] = {}
         self._owned: dict[str, int] = {}
@@ -80,16 +82,23 @@ class Listener(Reports):
         self._stop.set()
         self._thread.join(timeout=10)
         self._consumer.close()
-        self._file.close()
+        with contextlib.suppress(OSError):  # of a full disk, which is known
+            self._file.close()
 
     def _follow(self) -> None:
-        while not self._stop.is_set():
-            messages = self._consumer.consume(100, 0.2)
-            rows = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]
-            rows += [self._given.get() for _ in range(self._given.qsize())]
-            if rows:
-                for row in rows:
-                    self.add(row)
-                self._file.writelines(json.dumps(row) + "\n" for row in rows)
-                self._file.flush()
-                self._notify()
+        try:
+            while not self._stop.is_set():
+                self._keep(self._consumer.consume(100, 0.2))
+        except Exception as error:
+            self.fault = f"a report could not be kept: {error}"
+            self._notify()
+
+    def _keep(self, messages: Iterable[Message]) -> None:
+        rows = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]
+        rows += [self._given.get() for _ in range(self._given.qsize())]
+        if rows:
+            for row in rows:
+                self.add(row)
+            self._file.writelines(json.dumps(row) + "\n" for row in rows)
+            self._file.flush()
+            self._notify()

@@ -45,7 +45,7 @@ class Sampler:
         self._before: Mapping[load.Key, Process] = {}
         self._others: Mapping[load.Key, Process] = {}
         self._own_s = self._others_s = 0.0
-        self._fault = ""
+        self.fault: str | None = None  # why no further reading was taken
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._sample, name="load", daemon=True)
         self._thread.start()
@@ -58,8 +58,8 @@ class Sampler:
     def write(self, into: Path) -> None:
         """Stop, and leave the tables in the folder ``into``. Raises :class:`LabFault` when the load could not be read."""
         self.stop()
-        if self._fault:
-            raise LabFault(f"the load of the machine can't be read: {self._fault}")
+        if self.fault:
+            raise LabFault(self.fault)
         pd.DataFrame(self.rows, columns=COLUMNS).astype(float).to_parquet(into / FILE)
         if self._roots is not None:
             pd.DataFrame(self.memory, columns=MEMORY).to_parquet(into / MEMORY_FILE)
@@ -70,8 +70,8 @@ class Sampler:
                 self._take()
                 if self._done.wait(self._every_s):
                     return
-        except (OSError, ValueError) as error:
-            self._fault = str(error)
+        except Exception as error:
+            self.fault = f"the load of the machine can't be read: {error}"
 
     def _take(self) -> None:
         t, now = clock.now(), self._read()

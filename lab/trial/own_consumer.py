@@ -13,6 +13,7 @@ from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
 from lab import clock
+from lab.errors import NoAnswer
 from lab.inputs.own_consumer import BLACK_BOX
 from lab.record import contract
 
@@ -23,6 +24,7 @@ RESTARTS = 2  # from then on a kubelet waits longer and longer before the next s
 LINES = 20  # of an output, among which is the last that says anything
 NEARLY_S = 2.0  # before the end of its grace: then a pod that ignores SIGTERM is still there to be seen
 ANSWER_S = 10.0
+SILENT_S = 86_400.0  # an output that nothing is written to is followed on
 SHOWN = 200  # characters of a line
 
 Pod = dict[str, Any]
@@ -67,7 +69,7 @@ def last_line(api: client.ApiClient, namespace: str, pod: str, *, previous: bool
         said = client.CoreV1Api(api).read_namespaced_pod_log(
             pod, namespace, container=CONSUMER, previous=previous, tail_lines=LINES, _request_timeout=ANSWER_S
         )
-    except (ApiException, HTTPError):
+    except (ApiException, HTTPError, NoAnswer):
         return ""
     return next((line.strip()[:SHOWN] for line in reversed((said or "").splitlines()) if line.strip()), "")
 
@@ -99,12 +101,17 @@ class Stdout:
     def _read(self, pod: str) -> None:
         try:
             said: Any = self._core.read_namespaced_pod_log(
-                pod, self._namespace, container=CONSUMER, follow=True, _preload_content=False
+                pod,
+                self._namespace,
+                container=CONSUMER,
+                follow=True,
+                _preload_content=False,
+                _request_timeout=(ANSWER_S, SILENT_S),
             )
             for text in said:
                 if self._stop.is_set():
                     return
                 if row := contract.line(text.decode(errors="replace")):
                     self._take({"t": clock.now(), **row, "pod": pod})
-        except (ApiException, HTTPError, OSError) as error:
+        except (ApiException, HTTPError, NoAnswer, OSError) as error:
             log.warning("the output of %s is read no further: %s", pod, error)

@@ -95,8 +95,9 @@ def _concerns(line: str, namespace: str, hpa: str) -> bool:
 
 
 def _table(stage: Stage, name: str, into: Path) -> None:
-    if name == "transitions" and stage.transitions.fault:
-        raise LabFault(f"a watch event could not be kept: {stage.transitions.fault}")
+    writer = stage.transitions if name == "transitions" else stage.reports
+    if writer.fault:
+        raise LabFault(writer.fault)
     lines_to_parquet(stage.folder / f"{name}.jsonl", into / f"{name}.parquet", *LINES[name])
 
 

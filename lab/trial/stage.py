@@ -6,6 +6,7 @@ Topics and producer are the ``lead``'s, which is the side that is put up first. 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import threading
@@ -215,7 +216,9 @@ class Stage:
         return asked == (self.field(deployment, "status", "readyReplicas") or 0) and replicas in (None, asked)
 
     def check(self) -> None:
-        """Raise :class:`LabFault` when a component, the producer or the other side of a duet can't go on."""
+        """Raise :class:`LabFault` when a component, the recorder, the producer or the other side of a duet can't go on."""
+        if fault := self.transitions.fault or self.reports.fault or self.load.fault:
+            raise LabFault(fault)
         if self.stop.is_set():
             raise LabFault("the other side of the duet could not go on")
         self.cluster.check()
@@ -274,9 +277,10 @@ class Stage:
         )
 
     def close(self) -> None:
-        """Take down what the trial put up. The empty namespace goes by itself."""
-        self.halt()
-        client.CoreV1Api(self.api).delete_namespace(self.namespace)
-        if self.brokers is None:  # brokers of the trial's own end with all that they keep
-            self.topics.delete()
-        self.api.close()
+        """Take down what the trial put up, all of it whatever fails of it. The empty namespace goes by itself."""
+        with contextlib.ExitStack() as rest:  # in the reverse order
+            rest.callback(self.api.close)
+            if self.brokers is None:  # brokers of the trial's own end with all that they keep
+                rest.callback(self.topics.delete)
+            rest.callback(client.CoreV1Api(self.api).delete_namespace, self.namespace)
+            self.halt()

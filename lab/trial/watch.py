@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -78,7 +79,8 @@ class Transitions:
         """Stop recording."""
         with self._changed:
             self._stop.set()
-            self._file.close()
+            with contextlib.suppress(OSError):  # of a full disk, which is known
+                self._file.close()
         for source in self._sources.values():
             source.stop()
 
@@ -87,7 +89,15 @@ class Transitions:
             behind = clock.now() - time.monotonic()
             self.gaps.append(WatchGap(kind, behind + began, behind + ended))
 
-        follow(self._sources[kind], lambda event, item: self._keep(kind, event, item), self._stop, gap)
+        try:
+            follow(self._sources[kind], lambda event, item: self._keep(kind, event, item), self._stop, gap)
+        except Exception as error:
+            if not self._stop.is_set():
+                self._lose(error)
+                self.notify()
+
+    def _lose(self, error: Exception) -> None:
+        self.fault = self.fault or f"a watch event could not be kept: {error}"
 
     def _keep(self, kind: str, event: str, item: dict[str, Any]) -> None:
         received = clock.now()
@@ -101,7 +111,7 @@ class Transitions:
                 self._file.write(json.dumps(row) + "\n")
                 self._file.flush()
             except OSError as error:
-                self.fault = self.fault or str(error)
+                self._lose(error)
             if event == "DELETED":
                 self.now.pop((kind, name), None)
             else:

@@ -1,10 +1,26 @@
-"""What is held of the reports does not grow with them."""
+"""What is held of the reports does not grow with them, and what can't be kept of a trial ends it."""
 
 from __future__ import annotations
 
+import json
 import pickle
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from lab.trial.listen import Reports
+import pytest
+from confluent_kafka import Producer
+
+from lab.errors import LabFault
+from lab.trial import record_parts
+from lab.trial.listen import Listener, Reports
+from lab.trial.stage import Stage
+from lab.trial.watch import Transitions
+
+SOON_S = 60
+FULL = Path("/dev/full")  # a disk without space
 
 
 def test_what_is_held_of_an_hours_reports_is_small() -> None:
@@ -21,3 +37,94 @@ def test_what_is_held_of_an_hours_reports_is_small() -> None:
     assert reports.last("committed") == own | {"event": "committed", "offsets": list(range(24))}
     assert reports.last("produced") is None
     assert len(pickle.dumps(reports)) < 2000
+
+
+@pytest.fixture
+def producer() -> Producer:
+    """A producer with a broker of its own, which the client library plays."""
+    return Producer({"test.mock.num.brokers": 1})
+
+
+@pytest.fixture
+def reports(producer: Producer, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Listener, threading.Event]]:
+    """A listener that writes to the file of the test's parameter, and what it sets when it has heard something."""
+    heard = threading.Event()
+    (broker,) = producer.list_topics("reports", timeout=SOON_S).brokers.values()
+    listener = Listener(f"{broker.host}:{broker.port}", ["reports"], request.param or tmp_path / "lines", heard.set)
+    yield listener, heard
+    listener.close()
+
+
+@pytest.mark.parametrize(
+    ("reports", "said", "fault"),
+    [
+        (None, '{"event": "started", "pod": "a"}', None),
+        (FULL, '{"event": "started", "pod": "a"}', "a report could not be kept: [Errno 28] No space left on device"),
+        (None, '{"event": ', "a report could not be kept: Expecting value"),
+        (None, '{"pod": "a"}', "a report could not be kept: 'event'"),
+    ],
+    indirect=["reports"],
+)
+def test_a_report_that_can_not_be_kept_is_told(
+    reports: tuple[Listener, threading.Event], producer: Producer, said: str, fault: str | None
+) -> None:
+    """The listener ends, and waiters are let know: the trial has a gap from there on."""
+    listener, heard = reports
+    producer.produce("reports", value=said, partition=0)
+    producer.flush(SOON_S)
+    assert heard.wait(SOON_S)
+    assert (listener.fault or "").startswith(fault or "")
+    assert (listener.fault is None) == (fault is None)
+
+
+class Kind:
+    """The objects of one kind: one, and then an error that no watch expects."""
+
+    def objects(self) -> tuple[str, list[dict[str, Any]]]:
+        """The one."""
+        return "1", [{"metadata": {"name": "a", "resourceVersion": "1"}}]
+
+    def events(self, version: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """None."""
+        raise RuntimeError("a bug")
+
+    def stop(self) -> None:
+        """There is nothing to stop."""
+
+
+@pytest.mark.parametrize(("file", "why"), [(FULL, "No space left"), (None, "a bug")])
+def test_a_watch_event_that_can_not_be_kept_is_told(
+    file: Path | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the watch itself ends by an error that is none of a connection."""
+    monkeypatch.setattr("lab.trial.watch.DynamicClient", lambda _: None)
+    monkeypatch.setattr("lab.trial.watch.Kind", lambda *_: Kind())
+    watched = Transitions(None, "x", file or tmp_path / "lines", (("v1", "Pod"),))
+    watched.wait(lambda: watched.fault, SOON_S, "the fault")
+    watched.close()
+    assert watched.fault is not None
+    assert watched.fault.startswith("a watch event could not be kept: ")
+    assert why in watched.fault
+
+
+@pytest.mark.parametrize("writer", ["transitions", "reports", "load"])
+def test_what_can_not_be_kept_ends_the_trial(writer: str, tmp_path: Path) -> None:
+    """At the next look, a second later at most: nothing waits for the profile. No table with a gap is made of it."""
+    made = object.__new__(Stage)
+    for name in ("transitions", "reports", "load"):
+        setattr(made, name, SimpleNamespace(fault="no space" if name == writer else None, field=lambda *_: None))
+    made.stop, made.brokers, made.lead, made.folder = threading.Event(), None, made, tmp_path
+    made.cluster = SimpleNamespace(check=lambda: None)
+    made.inputs = SimpleNamespace(workload=SimpleNamespace(own=False))
+    with pytest.raises(LabFault, match="no space"):
+        made.check()
+    row = {"t": 1, "mono": 1, "pod": "a", "event": "started"}
+    for name, kept in (("transitions", "transitions"), ("group_events", "reports")):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row | {"kind": "Pod", "name": "a", "object": {}}) + "\n")
+        if kept == writer:
+            with pytest.raises(LabFault, match="no space"):
+                record_parts._table(made, name, tmp_path)
+        else:
+            record_parts._table(made, name, tmp_path)
+    getattr(made, writer).fault = None
+    made.check()

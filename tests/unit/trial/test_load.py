@@ -49,11 +49,12 @@ def test_the_table(own, ours, theirs, tmp_path):
         assert table[column].isna().all() if share is None else grown[column] == pytest.approx(grown["busy_s"] * share)
 
 
-def test_a_load_that_cannot_be_read_is_named(tmp_path):
-    """The part of the record is missing, with this reason."""
+@pytest.mark.parametrize("error", [OSError("no /proc"), LookupError("no /proc")])
+def test_a_load_that_cannot_be_read_is_named(error, tmp_path):
+    """The part of the record is missing, with this reason; no error ends the sampler in silence."""
 
     def read():
-        raise OSError("no /proc")
+        raise error
 
     with pytest.raises(LabFault, match="the load of the machine can't be read: no /proc"):
         Sampler(own=(), read=read).write(tmp_path)

@@ -51,6 +51,7 @@ def stage(broker, folder=None, end_s=20.0):
     made.namespace = "trial-x"
     made.load = SimpleNamespace(write=lambda _: None)
     made.transitions = SimpleNamespace(field=lambda *_: 4, pods=lambda _: [0] * 4, gaps=[], fault=None)
+    made.reports = SimpleNamespace(fault=None)
     made.cluster = SimpleNamespace(check=lambda: None, controller_log=lambda: "", prometheus_url="http://127.0.0.1:9")
     made.check = lambda: None
     return made
