@@ -14,6 +14,7 @@ from lab import paths
 from lab.archive import lock, table
 from lab.archive.lock import FOLDER, LOCK, TABLE, VERDICTS, Lock
 from lab.errors import InputError, LabFault
+from lab.record import seal
 
 RECORDS = "records"
 PARTS = (RECORDS, VERDICTS)  # of what a session leaves, in the archive
@@ -42,7 +43,7 @@ class Repository:
         :class:`LabFault` where the files are not those that were locked.
         """
         entry = self.lock.entry(name)
-        target = output or paths.cache_dir() / "evidence" / f"{name}-{entry.sha256[:12]}"
+        target = output or paths.cache_dir() / "archive" / f"{name}-{entry.sha256[:12]}"
         if output is None and target.is_dir():
             return target
         if target.exists() and any(target.iterdir()):
@@ -58,6 +59,8 @@ class Repository:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
             if wrong := lock.differences(entry, made):
                 raise LabFault(f"evidence {name} is not what was locked: {'; '.join(wrong)}")
+            for file in (made / RECORDS).glob(f"*/{seal.FILE}"):
+                seal.adopt(file.parent)
             if target.exists():
                 target.rmdir()
             made.replace(target)

@@ -17,8 +17,7 @@
     measures.json        the measures, as last judged
 
 All times are epoch seconds. Files that a trial did not come to are absent; asking for one raises :class:`NoData`, with the
-reason that trial.json has for it. trial.json holds the SHA-256 of every other file but measures.json, and :func:`opened` checks
-them.
+reason that trial.json has for it. trial.json holds the SHA-256 of every file but measures.json, and :func:`opened` checks them.
 
 A session only adds records. The first attempt at a trial is in a folder of its identity, the second in "<identity>.2".
 """
@@ -92,9 +91,13 @@ def opened(folder: Path) -> Record:
 
 
 def add(folder: Path, name: str, content: object) -> None:
-    """Put the JSON file ``name`` into a closed record: what a test learned of its trial while the cluster was there."""
+    """Put the JSON file ``name`` into a closed record: what a test learned of its trial while the cluster was there.
+
+    Raises :class:`InputError` like :func:`opened`: nothing is added to a damaged record.
+    """
+    trial = opened(folder).trial
     write_json(folder / name, content)
-    trial = Record(folder).trial
+    wholefile.sync(folder / name)
     replace(trial, files=(trial.files or {}) | {name: checksum(folder / name)}).write(folder)
 
 

@@ -18,7 +18,7 @@ from lab.inputs.anchor import Schedule
 from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.inputs.inputs import Inputs, PlainInputs
 from lab.model.baseline import Baseline
-from lab.record.seal import FILE, checksums
+from lab.record.seal import FILE, checksums, complete
 from lab.typed import Strict
 
 SCHEMA = 2
@@ -180,8 +180,10 @@ class Trial(Strict):
         return {"schema": content.pop("schema"), **content}
 
     def write(self, folder: Path) -> None:
-        """Write trial.json into the record in ``folder``, whole or not at all."""
-        wholefile.write(folder / FILE, json.dumps(self.to_json(), indent=1) + "\n")
+        """Write trial.json into the record in ``folder``, whole or not at all; a sealed one is on the disk by then."""
+        sealed = self.files is not None
+        content = complete(self.to_json()) if sealed else self.to_json()
+        wholefile.write(folder / FILE, json.dumps(content, indent=1) + "\n", durable=sealed)
 
     def sealed(self, folder: Path) -> Trial:
         """The trial with the checksums of the files that are in ``folder`` now."""

@@ -12,7 +12,7 @@ from lab.archive.lock import FOLDER, Lock
 from lab.archive.repository import Repository
 from lab.commands import evidence
 from lab.errors import InputError, LabFault
-from lab.record import store
+from lab.record import seal, store
 
 CALM = {"why": "it is calm", "objective": "flips", "measured": 0, "unit": "flips", "operator": "==", "bound": 0.0}
 CALM |= {"kind": "claim", "verdict": "held", "source": "text 1", "repeats": None, "real_time": "quick only"}
@@ -98,6 +98,16 @@ def test_what_was_put_in_comes_out_of_any_clone(archived, session, options, tmp_
     assert contents(output) == contents(session)
     assert contents(there.fetch("one")) == contents(session)
     assert git(there.root, "status", "--porcelain") == ""
+
+
+def test_the_lock_vouches_for_a_trial_json_that_was_sealed_without_itself(origin, session):
+    """Where it is read from the archive, and nowhere else."""
+    record, files = session / "records" / "a-1", {"lag.parquet": "x"}
+    (record / "trial.json").write_text(json.dumps({"id": "a-1", "files": files}))
+    assert "trial.json has no checksum" in seal.damage(record, files)
+    Repository(origin).add(session, "one", [])
+    taken = Repository(origin).fetch("one") / "records" / "a-1"
+    assert seal.damage(taken, json.loads((taken / "trial.json").read_text())["files"]) == ["lag.parquet is changed"]
 
 
 def test_a_shallow_clone_without_its_remote_says_what_to_type(archived, tmp_path):

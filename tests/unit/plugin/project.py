@@ -10,6 +10,7 @@ from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.manifests import Library
 from lab.inputs.workload import Workload
+from lab.record import seal
 from tests.records import FOLDER
 
 COMMITTED = FOLDER / "records" / "plateau-lag-4500-d6cad871"
@@ -71,7 +72,8 @@ def record(folder, results):
     chosen = inputs.read("ours", "our-lag", Workload(**LIGHT), 1, scale, "binary", until=inputs.REPLAYED, library=library)
     shutil.copytree(COMMITTED, results / "records" / chosen.id)
     file = results / "records" / chosen.id / "trial.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"id": chosen.id, "inputs": chosen.to_dict()}))
+    content = json.loads(file.read_text()) | {"id": chosen.id, "inputs": chosen.to_dict()}
+    file.write_text(json.dumps(seal.complete(content)))
     return results
 
 

@@ -1,8 +1,10 @@
 """A stored record is judged as it was closed or not at all: what is changed, gone or added is named in one line."""
 
 import json
+import os
 import shutil
 from dataclasses import asdict
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from lab.__main__ import main
 from lab.errors import InputError, NoData
 from lab.measure.delivery import delivery
 from lab.record.ledger.settle import recheck
+from lab.record.seal import FILE
 from lab.record.store import Record, add, find, opened, write_json
 from tests.unit.measure.built import record, report, sealed
 from tests.unit.record.conftest import batches, messages, reconciled
@@ -57,6 +60,17 @@ def with_more_events(folder):
     shutil.copy(folder / "ledger" / "events" / "part-0.parquet", folder / "ledger" / "events" / "part-1.parquet")
 
 
+def told_otherwise(change):
+    """Change what trial.json says, as a hand might."""
+
+    def damage(folder):
+        content = json.loads((folder / FILE).read_text())
+        change(content)
+        (folder / FILE).write_text(json.dumps(content))
+
+    return damage
+
+
 def test_a_record_as_it_was_closed_is_judged(stored):
     """By its identity, from its folder, and with measures beside it, which are derived from it."""
     write_json(stored / "measures.json", {"any": 1})
@@ -70,6 +84,14 @@ def test_a_record_as_it_was_closed_is_judged(stored):
         ([without_one_receipt], "receipts.parquet is changed"),
         ([without_receipts, with_a_byte_flipped], "receipts.parquet is gone; ledger/events/part-0.parquet is changed"),
         ([with_more_events], "ledger/events/part-1.parquet is added"),
+        ([told_otherwise(lambda trial: trial["offsets"].update({"0": {"end": 0, "committed": 7}}))], f"{FILE} is changed"),
+        ([told_otherwise(lambda trial: trial.update(ended="deadline: x"))], f"{FILE} is changed"),
+        ([told_otherwise(lambda trial: trial["events"].append({"t": 1.0}))], f"{FILE} is changed"),
+        (
+            [told_otherwise(lambda trial: trial["files"].pop("receipts.parquet"))],
+            f"{FILE} is changed; receipts.parquet is added",
+        ),
+        ([told_otherwise(lambda trial: trial["files"].pop(FILE))], f"{FILE} has no checksum"),
     ],
 )
 def test_what_is_damaged_is_named_and_nothing_is_judged(stored, damages, named, capsys):
@@ -86,13 +108,23 @@ def test_what_is_damaged_is_named_and_nothing_is_judged(stored, damages, named, 
 
 
 def test_what_a_test_adds_is_part_of_the_record(stored):
-    """And mends no damage."""
+    """Nothing is added to a damaged one, whose damage it would mend."""
     add(stored, "queries.json", {"a": 1})
     assert json.loads((opened(stored).folder / "queries.json").read_text()) == {"a": 1}
     without_receipts(stored)
-    add(stored, "queries.json", {"a": 2})
     with pytest.raises(InputError, match=r"'receipts.parquet is gone'"):
-        opened(stored)
+        add(stored, "queries.json", {"a": 2})
+
+
+def test_a_sealed_record_is_on_the_disk(stored, monkeypatch):
+    """Each file and the names in each folder, before trial.json says so, and then that itself."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").readlink()))
+    sealed(stored)
+    before, last = synced[:-2], synced[-2:]
+    assert last == [stored / f".{FILE}.partial", stored]
+    folders = {stored.parent, stored, stored / "ledger", stored / "ledger" / "events"}
+    assert folders | {stored / name for name in opened(stored).trial.files} <= set(before)
 
 
 def test_a_ledger_that_settles_otherwise_is_named(stored, spark):

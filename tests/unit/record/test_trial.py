@@ -38,7 +38,8 @@ def test_what_is_written_is_read_again(tmp_path):
     assert next(iter(content.items())) == ("schema", 2)
     assert content["watch_gaps"] == [{"kind": "Pod", "from": 1.5, "until": 1.75}]
     again = trial.read(tmp_path)
-    assert replace(again, inputs=FULL.inputs) == FULL
+    assert again.files == {"a": "b", seal.FILE: content["files"][seal.FILE]}
+    assert replace(again, inputs=FULL.inputs, files=FULL.files) == FULL
     assert again.inputs.to_dict() == FULL.inputs.to_dict()
 
 
