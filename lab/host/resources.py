@@ -15,7 +15,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from lab.errors import LabFault
+from lab.errors import InputError, LabFault
 
 log = logging.getLogger("lab")
 
@@ -66,6 +66,22 @@ def check_disk(events: int, log: Path, results: Path, log_bytes: float = LOG_BYT
     for_log, for_record = needed_bytes(events, log_bytes)
     if line := shortage({log: for_log, results: for_record} if log != results else {log: for_log + for_record}):
         raise LabFault(f"{line}; this trial sends {events:,} events")
+
+
+def claim(folder: Path) -> FileLock:
+    """Have ``folder``, which is made, for this process alone until the lock is released or the process ends.
+
+    Raises :class:`InputError` where another process has it, and where it can't be made.
+    """
+    lock = FileLock(folder / ".lock")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise InputError("command line", "--results", str(folder), "a folder that no other session writes now") from None
+    except OSError as error:
+        raise InputError("command line", "--results", str(folder), f"a folder that can be written ({error.strerror})") from None
+    return lock
 
 
 FIRST, LAST = 16, 249

@@ -55,6 +55,7 @@ VERDICTS, SUMMARY, PAGE = "verdicts.json", "summary.md", "report.html"  # what a
 SESSION = pytest.StashKey[RunningSession]()
 ORDER = pytest.StashKey[int]()
 BESIDE = pytest.StashKey[str]()  # why the session's results go into another folder than was asked for
+CLAIMED = pytest.StashKey[bool]()  # the folder of results is this session's alone
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -114,9 +115,24 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args = [*config.args, *([] if str(paths.ACCEPTANCE) in config.args else [str(paths.ACCEPTANCE)])]
     marks = config.getoption("markexpr", "")
     live = any(mark in marks and f"not {mark}" not in marks for mark in LIVE)
+    if live and not config.option.collectonly:
+        _claim(config)  # before Allure clears its folder
     if live and not config.option.collectonly and not config.getoption("allure_report_dir", "unused"):
         config.option.allure_report_dir = str(config.getoption("lab_results") / "allure-results")
         config.option.clean_alluredir = True
+
+
+def _claim(config: pytest.Config) -> None:
+    """Have the folder of results for this session alone, until its end; refuse the session where another one has it."""
+    if CLAIMED in config.stash or hasattr(config, "workerinput"):  # a worker's session has it
+        return
+    folder = config.getoption("lab_results")
+    with refusing():
+        from lab.host import resources  # of an extra
+
+        lock = resources.claim(folder)
+    config.stash[CLAIMED] = True
+    config.add_cleanup(lock.release)
 
 
 def order_seed(config: pytest.Config) -> int:
@@ -207,6 +223,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     given = session.config.option
     if not given.collectonly and any(map(judges, session.items)):
+        _claim(session.config)
         if not given.lab_from_records:
             try:
                 machine.check_system()

@@ -9,6 +9,8 @@ from functools import partial
 import pytest
 
 from lab.__main__ import main
+from lab.host import resources
+from lab.record import seal
 from lab.report import last_session
 
 from . import project
@@ -21,7 +23,7 @@ import json
 import shutil
 from pathlib import Path
 
-from lab.record import store
+from lab.record import seal, store
 from lab.record.store import Record
 from lab.trial import runner
 
@@ -30,8 +32,8 @@ def execute(sides, cluster, spark, results, turn):
     records = []
     for side, folder in zip(sides, store.begin(results, [side.id for side in sides])):
         shutil.copytree({str(project.COMMITTED)!r}, folder, dirs_exist_ok=True)
-        content = json.loads((folder / "trial.json").read_text())
-        (folder / "trial.json").write_text(json.dumps(content | {{"id": side.id, "inputs": side.to_dict()}}))
+        content = json.loads((folder / "trial.json").read_text()) | {{"id": side.id, "inputs": side.to_dict()}}
+        (folder / "trial.json").write_text(json.dumps(seal.complete(content)))
         print("executed", folder.name)
         records.append(Record(folder))
     return records
@@ -82,7 +84,7 @@ def test_a_session_goes_on(earlier, session, left):
     second = session("--resume")
     assert (second.code, second.executed) == (1, 0), second.printed
     file = left / "records" / name / "trial.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"ended": "interrupted"}))
+    file.write_text(json.dumps(seal.complete(json.loads(file.read_text()) | {"ended": "interrupted"})))
     third = session("--resume")
     assert (third.code, third.executed) == (1, 1), third.printed
     assert records(left) == [name, f"{name}.2"]
@@ -118,3 +120,17 @@ def test_a_session_that_did_not_start_has_no_report(session, left, monkeypatch, 
     assert session("--scale=none").code == 2
     assert main(["report"]) == 0
     assert capsys.readouterr().out == "no report: the session did not start\n"
+
+
+def test_two_sessions_at_once_on_one_folder_are_refused(session, left):
+    """In one line, before anything of the first is touched: it may have no verdict yet. When it is over, the next goes on."""
+    before = {path: path.read_bytes() for path in left.rglob("*") if path.is_file() and path.name != ".lock"}
+    first = resources.claim(left)
+    for options in (["--resume"], ["--from-records=left"]):
+        second = session(*options)
+        assert (second.code, second.executed) == (2, 0), second.printed
+        assert second.printed.count("--results: 'left' is not allowed; allowed: a folder that no other session writes now") == 1
+        assert "Traceback" not in second.printed
+    first.release()
+    assert {path: path.read_bytes() for path in left.rglob("*") if path.is_file() and path.name != ".lock"} == before
+    assert session("--resume").code == 1
