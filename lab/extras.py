@@ -15,7 +15,7 @@ EXTRAS = {
         "aiohttp", "confluent_kafka", "cryptography", "google", "grpc", "grpc_health", "kubernetes", "prometheus_api_client",
         "prometheus_client", "psutil", "pyspark", "pytest_kind", "requests", "urllib3",
     ),
-    "board": ("dash", "grafana_foundation_sdk", "werkzeug"),
+    "board": ("dash", "flask", "grafana_foundation_sdk", "werkzeug"),
     "scenarios": ("gevent", "locust"),
 }  # fmt: skip
 _ORDER = list(EXTRAS)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 from confluent_kafka import KafkaException
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -22,6 +22,7 @@ from lab.inputs import topics
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.kafka.login import kafka_flags
 from lab.kafka.numbering import Numbering
+from lab.programs.telemetry import serve
 
 
 class SharedReader:
@@ -94,7 +95,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     registry.register(LagCollector(SharedReader(reader), options.group, numbering))
     with parser.listening(options.metrics_port):
-        start_http_server(options.metrics_port, addr=options.pod_ip, registry=registry)
+        serve(options.pod_ip, options.metrics_port, lambda: True, lambda: True, registry)
     stop.wait()
     return 0
 

@@ -24,6 +24,10 @@ from lab.programs.telemetry import serve
 
 log = logging.getLogger("lab.programs.store")
 
+LONGEST = 32  # bytes of a line
+MOST_S = 86_400.0  # of a write by itself
+MOST_PODS = 1_000  # connections at a time
+
 
 @dataclass(eq=False)
 class Write:
@@ -79,32 +83,41 @@ class Schedule:
 class Connection(asyncio.Protocol):
     """One pod, which has one write at a time."""
 
-    def __init__(self, schedule: Schedule, start: Callable[[], None]) -> None:
-        self._schedule, self._start = schedule, start
+    def __init__(self, schedule: Schedule, start: Callable[[], None], pods: set[Connection]) -> None:
+        self._schedule, self._start, self._pods = schedule, start, pods
         self._line = b""
         self._write: Write | None = None
         self._last_end = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the way back to the pod."""
+        """Keep the way back to the pod, unless there are too many."""
         assert isinstance(transport, asyncio.Transport), "a TCP server's"
         self._transport = transport
+        if len(self._pods) < MOST_PODS:
+            self._pods.add(self)
+        else:
+            transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Add the write that the pod asks for."""
+        """Add the write that the pod asks for; what is none closes its connection."""
         self._line += data
-        if not self._line.endswith(b"\n"):
+        if not self._line.endswith(b"\n") and len(self._line) <= LONGEST:
+            return
+        if self._write is not None or (seconds := asked(self._line)) is None:
+            log.warning("a line that asks for no write: %r", self._line[:LONGEST])
+            self._transport.abort()
             return
         now = time.monotonic()
         # A pod with work to do is back at once: the way there and back is not the store's time.
         since = self._last_end if now - self._last_end <= SLACK_S else now
-        self._write = Write(float(self._line), since, self._written)
+        self._write = Write(seconds, since, self._written)
         self._line = b""
         self._schedule.add(self._write)
         self._start()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the write of a pod that went away."""
+        self._pods.discard(self)
         if self._write is not None:
             self._schedule.withdraw(self._write)
             self._start()
@@ -114,11 +127,21 @@ class Connection(asyncio.Protocol):
         self._transport.write(b"\n")
 
 
+def asked(line: bytes) -> float | None:
+    """The seconds that ``line`` asks for; None where it is no line of a pod's."""
+    try:
+        seconds = float(line)
+    except ValueError:
+        return None
+    return seconds if len(line) <= LONGEST and 0 <= seconds <= MOST_S else None
+
+
 class Store:
     """The server."""
 
     def __init__(self, chosen: Settings) -> None:
         self._schedule = Schedule(chosen.store_slots, chosen.store_contention / 100)
+        self._pods: set[Connection] = set()
         Gauge("store_open_writes", "Writes in work and waiting").set_function(lambda: self._schedule.open)
         Gauge("store_busy_slots", "Writes in work").set_function(lambda: self._schedule.busy)
         Gauge("store_slots", "Writes that are worked on at a time").set(chosen.store_slots)
@@ -126,7 +149,7 @@ class Store:
 
     def connection(self) -> Connection:
         """A pod's new connection."""
-        return Connection(self._schedule, self._begin)
+        return Connection(self._schedule, self._begin, self._pods)
 
     async def serve(self, address: str) -> None:
         """Serve until SIGTERM."""

@@ -142,6 +142,15 @@ def test_every_listener_is_one_that_is_known_and_does_what_is_said_of_it(cluster
     assert {(name, does) for name, address, _, does in table if not address.is_loopback} == EVERYWHERE
 
 
+def test_prometheus_is_read_by_no_page_of_another_origin(cluster):
+    """Its default lets any page read every figure."""
+    ((_, port),) = listening(cluster)["prometheus"]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWERS_S)
+    connection.request("GET", "/api/v1/query?query=up", headers={"Origin": "http://elsewhere"})
+    answer = connection.getresponse()
+    assert (answer.status, answer.headers.get("Access-Control-Allow-Origin")) == (200, None)
+
+
 def gateway(port, certificate, key):
     """What etcd's JSON gateway says to the holder of ``certificate`` on a page of elsewhere: status and allowed origin."""
     context = ssl._create_unverified_context()

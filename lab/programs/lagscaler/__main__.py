@@ -28,6 +28,7 @@ from lab.programs.telemetry import serve
 
 log = logging.getLogger("lab.programs.lagscaler")
 HEALTH_S = 1.0  # how often gRPC's health service is updated
+MOST_BYTES = 65_536  # of a question; the metadata of a ScaledObject is some hundred
 GRACE_S = 2.0  # for calls in progress at the end; streams last for ever and don't count
 # A reading keeps a core busy all the time. An answer must get its turn within less than Python's 5 ms.
 SWITCH_S = 0.0001
@@ -102,7 +103,7 @@ async def run(
     registry.sampled_by(start)
     REGISTRY.register(Triggers(registry))
     # Without this option a second process could bind the same port, and half the calls would reach it.
-    server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+    server = grpc.aio.server(options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", MOST_BYTES)])
     server.add_generic_rpc_handlers((scaler.handler(),))
     checks = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(checks, server)

@@ -98,3 +98,10 @@ def test_the_page_loads_nothing_from_elsewhere(source):
     page = create(Board(source, minutes=5)).server.test_client().get("/").data.decode()
     assert "http://" not in page
     assert "https://" not in page
+
+
+def test_a_page_that_gives_its_name_this_address_reads_nothing(source):
+    """Its browser says the name."""
+    browser = create(Board(source, minutes=5)).server.test_client()
+    answers = {name: browser.get("/", base_url=f"http://{name}").status_code for name in ("localhost:8050", "rebound.example")}
+    assert answers == {"localhost:8050": 200, "rebound.example": 403}

@@ -1,5 +1,7 @@
-"""The lag exporter: what a scrape tells of one topic and of several, and what many scrapes at once read."""
+"""The lag exporter: what a scrape tells of one topic and of several, what many at once read, and who gets an answer."""
 
+import http.client
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -7,11 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from prometheus_client import CollectorRegistry
 
+from lab.cluster.apply import answers
 from lab.kafka.lag import PartitionLag
 from lab.kafka.numbering import Numbering
+from lab.programs import telemetry
 from lab.programs.exporter import LagCollector, SharedReader
+from lab.wait import until
 
+SOON_S = 30
 LAGS = SimpleNamespace(read=lambda: {0: PartitionLag(10, 3), 1: PartitionLag(3, None)})  # the second has no commit
 
 
@@ -83,3 +90,54 @@ def test_a_reading_that_fails_fails_each_scrape_that_shares_it(error):
     assert {repr(one.exception()) for one in failed} == {repr(error)}
     slow.error = None
     assert shared.read()[0].end == len(slow.begun)
+
+
+def asked(port, host=None, path="/metrics"):
+    """The status and text that a program on ``port`` answers a request for ``host``."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SOON_S)
+    connection.request("GET", path, headers={"Host": host} if host else {})
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def serving(collector):
+    """The port on which the figures of ``collector`` are told."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(collector)
+    return telemetry.serve("127.0.0.1", 0, lambda: True, lambda: False, registry)
+
+
+def test_figures_are_told_and_a_scrape_that_fails_says_why():
+    """A gap is a gap and not a zero."""
+    port = serving(LagCollector(LAGS, "enrich", Numbering(("events",))))
+    status, text = asked(port)
+    assert (status, 'kafka_consumergroup_lag_sum{consumergroup="enrich",topic="events"} 10.0' in text) == (200, True)
+    assert [asked(port, path=path)[0] for path in ("/readyz", "/healthz", "/")] == [200, 503, 404]
+    slow = Slow()
+    slow.error = KafkaException(KafkaError(KafkaError._TIMED_OUT, "no broker"))
+    status, text = asked(serving(LagCollector(slow, "enrich", Numbering(("events",)))))
+    assert (status, "no broker" in text) == (500, True)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *((name, 200) for name in (None, "127.17.0.3:9308", "[::1]:9308", "localhost:9308", "lag-exporter.trial-x.svc:9308")),
+        *((name, 403) for name in ("rebound.example:9308", "127.0.0.1.nip.io", "example.")),
+    ],
+)
+def test_a_page_that_gives_its_name_this_address_reads_nothing(host, status):
+    """Its browser says the name."""
+    assert asked(serving(LagCollector(LAGS, "enrich", Numbering(("events",)))), host)[0] == status
+
+
+def test_one_too_many_is_closed_and_a_silent_one_is_not_waited_for(monkeypatch):
+    """A client that opens connections and says nothing takes the program no thread more, and no place for long."""
+    monkeypatch.setattr(telemetry, "MOST_REQUESTS", 1)
+    monkeypatch.setattr(telemetry, "SILENT_S", 1.0)
+    port = serving(LagCollector(LAGS, "enrich", Numbering(("events",))))
+    with socket.create_connection(("127.0.0.1", port), timeout=SOON_S) as silent:
+        with pytest.raises((ConnectionError, http.client.HTTPException)):
+            asked(port)
+        assert silent.recv(1) == b""
+    until(lambda: answers(f"http://127.0.0.1:{port}/metrics"), SOON_S, "an answer")

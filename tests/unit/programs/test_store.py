@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
+from contextlib import suppress
 from unittest.mock import Mock
 
 import pytest
@@ -131,3 +133,28 @@ def test_a_store_that_is_not_there_is_an_error():
     """The program ends by it, and its pod is restarted: nothing was written."""
     with pytest.raises(OSError, match="refused"):
         SharedSlots(1, "127.0.0.1:1").work(10, threading.Event())
+
+
+@pytest.mark.parametrize("line", [b"inf\n", b"nan\n", b"-1\n", b"1e9\n", b"x\n", b"\n", b"1\n1\n", b"1" * 100])
+def test_what_is_no_write_closes_its_connection(address, line):
+    """It would hold a slot for ever, or the memory. The store goes on."""
+    assert refused(address, line)
+    assert SharedSlots(1, address).work(1, threading.Event())
+
+
+def test_a_pod_too_many_is_refused(address, monkeypatch):
+    """The one that is there is served."""
+    monkeypatch.setattr(program, "MOST_PODS", 1)
+    first = SharedSlots(1, address)
+    assert first.work(1, threading.Event())
+    assert refused(address, b"0.001\n")
+    assert first.work(1, threading.Event())
+
+
+def refused(address, line):
+    """Whether the store closes a connection that says ``line``."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=30) as pod, suppress(ConnectionError):
+        pod.sendall(line)
+        return pod.recv(1) == b""
+    return True

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from aiohttp import web
 
 from lab.flags import Flags, whole
 from lab.kafka.login import kafka_flags
-from lab.programs.telemetry import Reports, process_started, reporter, serve
+from lab.programs.telemetry import Reports, is_local, process_started, reporter, serve
 from tests.scenarios.ride_hailing.programs.addresses import LEAVING, LISTENING, LOOK_S
 
 log = logging.getLogger("ride_hailing")
@@ -39,9 +39,18 @@ def who() -> str:
     return os.environ.get("HOSTNAME", f"service-{os.getpid()}")
 
 
+@web.middleware
+async def _guard(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
+    """Answer no page of a browser: it says where it is from, or its name where the address is meant."""
+    if "Origin" in request.headers or not is_local(request.host):
+        raise web.HTTPForbidden(text="another host")
+    return await handler(request)
+
+
 @asynccontextmanager
 async def listening(options: Any, service: str, app: web.Application) -> AsyncIterator[str]:
     """Serve ``app`` within the block; yields its URL. Others are told of it, and told when it goes."""
+    app.middlewares.append(_guard)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
     await runner.setup()
     site = web.TCPSite(runner, options.pod_ip, options.http_port)

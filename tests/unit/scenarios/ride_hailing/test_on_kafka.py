@@ -79,7 +79,7 @@ def pod(bootstrap, command, service, **settings):
 def test_a_bad_request_is_one_clear_line_and_no_event(bootstrap):
     """422 with the field for a body, 404 for a kind, never a 500, which would be of unknown fate; all are counted.
 
-    Only what was answered 202 is on the topic.
+    A page of a browser gets 403. Only what was answered 202 is on the topic.
     """
     (metrics,) = free_ports(1)
     good = City(1).driver_location(1, 1)
@@ -93,10 +93,13 @@ def test_a_bad_request_is_one_clear_line_and_no_event(bootstrap):
         unread = [ask(2, data="{"), ask(3, data=b"\xff"), ask(None, json=good)]
         unread += [ask(6, data=b"[" * 4000), ask(7, data=b"{}", media="application/json; charset=none")]  # the first: too deep
         others = [ask(4, kind="match", json=good), ask(8, data=b" " * 5000), ask(5, json=good)]
+        browser = {"Event-Seq": "9", "Origin": "http://elsewhere.example"}
+        page = requests.post(f"{url}/api/events/{DRIVER}", json=good, headers=browser, timeout=ANSWERS_S)
         refused = counted(metrics, "refused")
     assert "lat: 99 is not allowed; allowed: a number from -90 to 90" in wrong.json()["error"]
     assert {answer.status_code for answer in (wrong, *unread)} == {422}
     assert [answer.status_code for answer in others] == [404, 413, 202]
+    assert page.status_code == 403
     assert refused == len(unread) + 3
     assert [event.decode(value).seq for value in values(bootstrap, topic)] == [5]
 
