@@ -25,8 +25,7 @@ from lab.judge.measure import quantity
 from lab.measure.delivery import AT_LEAST_ONCE, delivery
 from lab.record.hpas import RESOURCE
 from tests.experiments.sources import DESIGN
-from tests.scenarios.payments.measure.casualties import casualties
-from tests.scenarios.payments.measure.poison import poison_stall
+from tests.scenarios.payments.measure.poison import casualties, poison_stall
 from tests.scenarios.payments.trials import processor, run
 
 pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Payments")]

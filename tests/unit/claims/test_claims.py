@@ -1,4 +1,4 @@
-"""The register of claims: each row names what is there, and a bad row is one clear line."""
+"""The register of claims: each row names what is there, and a bad row is one clear line; a trace of a text, by the model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from lab.errors import InputError
+from lab.model import hpa
 from tests import pages
 from tests.claims import __main__ as page
 from tests.claims import register
@@ -155,3 +156,18 @@ def test_a_section_ends_with_the_next_of_its_level() -> None:
     assert list(found) == ["", "one", "two-its", "three", "four"]
     assert found["two-its"] == "## Two: it's\nb\n### Three\nc\n"
     assert found["one"] == found[""]
+
+
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 75}}}
+AT_ONCE = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+
+
+@pytest.mark.parametrize(("used", "asked"), [((100, 5, 5), 2), ((90, 90, 90), 4), ((98, 98, 98), 4)])
+def test_what_cpu_of_three_pods_asks_for(used: tuple[int, ...], asked: int) -> None:
+    """The payments text's trace: one pod at 100 % and two at 5 % ask for 2, not for 4 or 5; 90 % ask for 4, as it says."""
+    spec = {"minReplicas": 1, "maxReplicas": 50, "metrics": [CPU], "behavior": AT_ONCE}
+    content = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}, "spec": spec}
+    usage = {name: hpa.Usage(percent * 10, at=995) for name, percent in zip("abc", used, strict=True)}
+    pods = [hpa.Pod(name) for name in usage]
+    decision, _ = hpa.decide(hpa.parse(content, "hpa.yaml"), hpa.State(), 3, [usage], 1000, pods=pods)
+    assert decision.desired == asked

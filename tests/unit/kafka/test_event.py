@@ -1,4 +1,4 @@
-"""The event's layout: what goes in comes out, at the offsets the docstring promises."""
+"""Messages: what goes into an event comes out, at the offsets its docstring promises; a dead letter tells what was stamped."""
 
 import struct
 import zlib
@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.kafka import event
+from lab.kafka import deadletter, event
+from lab.kafka.deadletter import Reason
+from tests.unit.programs.consumer.messages import reason_of
 
 u64 = st.integers(0, 2**64 - 1)
 payloads = st.binary(min_size=232, max_size=232)
@@ -38,3 +40,35 @@ def test_an_emitted_message_has_its_place_behind_the_event():
     assert struct.unpack(">IQq", message[event.SIZE :]) == (19, 2**40, 1_500_000_000)
     with pytest.raises(struct.error):
         event.emitted(value, -1, 0, 0.0)
+
+
+own = st.lists(
+    st.tuples(st.text(max_size=8).filter(lambda name: not name.startswith("dlq.")), st.none() | st.binary(max_size=8))
+)
+reasons = st.builds(
+    Reason,
+    st.text(max_size=40),
+    st.integers(1, 100),
+    st.text(min_size=1, max_size=20),
+    st.integers(0, 10_000),
+    st.integers(0, 2**62),
+    st.floats(0, 4e9).map(lambda value: round(value, 6)),
+    st.floats(0, 4e9).map(lambda value: round(value, 6)),
+    st.integers(0, 50),
+)
+
+
+@given(own, reasons, reasons)
+def test_what_is_stamped_is_read(headers, reason, later):
+    """The message's own headers stay, first; a second death replaces the first's reason."""
+    stamped = deadletter.stamped(headers, reason)
+    assert reason_of(stamped[len(headers) :]) == reason
+    assert stamped[: len(headers)] == headers
+    again = deadletter.stamped(stamped, later)
+    assert reason_of(again[len(headers) :]) == later
+    assert len(again) - len(headers) in (7, 8)
+
+
+def test_headers_that_anyone_may_write_are_no_crash():
+    """A count of replays that is no number counts as none."""
+    assert deadletter.replays([("dlq.replays", b"\xff")]) == 0

@@ -1,16 +1,54 @@
-"""The identity of a topic, on a real broker."""
+"""Topics: the number of a partition and its place, for one topic and for several; and the identity of one on a broker."""
 
 import uuid
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab.errors import LabFault
 from lab.kafka import topics
+from lab.kafka.numbering import Numbering, numbering
 from lab.wait import until
 
-pytestmark = pytest.mark.services
+SEVERAL = st.builds(
+    lambda count, each: Numbering(tuple(f"events-{number}" for number in range(count)), each),
+    st.integers(2, 8),
+    st.integers(1, 100),
+)
 
 
+@given(SEVERAL)
+def test_every_number_has_a_place_of_its_own_and_is_found_by_it(several):
+    """Topic by topic, and within a topic in Kafka's order."""
+    places = [several.place(number) for number in range(several.count)]
+    assert places == [(topic, partition) for topic in several.topics for partition in range(several.each)]
+    assert [several.number(*place) for place in places] == list(range(several.count))
+
+
+@given(SEVERAL, st.integers(-1000, 1000))
+def test_a_number_that_no_partition_has_is_refused(several, number):
+    """And so is a place: a topic that is none of these, and a partition that was added by someone else."""
+    if not 0 <= number < several.count:
+        with pytest.raises(ValueError, match=f"no partition {number} of {several.count}"):
+            several.place(number)
+    for place in (("others", 0), (several.topics[0], several.each), (several.topics[-1], -1)):
+        with pytest.raises(ValueError, match="is none of events-0, "):
+            several.number(*place)
+
+
+@given(st.integers(0, 10_000))
+def test_of_one_topic_the_number_is_kafkas_own(number):
+    """However many it has by now; a name stands for such a topic."""
+    one = numbering("events")
+    assert one == Numbering(("events",))
+    assert one.single
+    assert one.place(number) == ("events", number)
+    assert one.number("events", number) == number
+    assert numbering(one) is one
+
+
+@pytest.mark.services
 def test_a_topic_that_is_made_anew_has_another_id(bootstrap):
     """The same one has the same id, whatever is added to it; one that is not there has none."""
     name = f"events-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""What KEDA does with readings: its scale loop, fallback, pauses, and the HPA it makes."""
+"""What KEDA does with readings: how it counts a lag, its scale loop, fallback, pauses, and the HPA it makes."""
 
 import pytest
 from hypothesis import given
@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from lab import paths
 from lab.inputs.policy import load
 from lab.inputs.triggers.common import Reading, ScalerError
-from lab.model import keda
+from lab.model import keda, lag
 from lab.model.keda import Observation, State
+from lab.model.lag import Partition
 from tests.unit.inputs import written
-from tests.unit.inputs.written import CPU, CRON, EXTERNAL, PROMETHEUS
+from tests.unit.inputs.written import CPU, CRON, EXTERNAL, PROMETHEUS, one
 
 KAFKA = {"type": "kafka", "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "enrich", "topicFromEnv": "TOPIC"}}
 CACHED = KAFKA | {"useCachedMetrics": True}
@@ -152,3 +153,34 @@ def test_keda_sets_the_floor_or_zero_and_nothing_else(active, error, replicas, n
         decision = keda.scale(policy, State(active, error, ()), replicas, now, 0, last)
         assert decision.replicas in (None, 0, max(1, policy.min_replicas))
         assert decision.replicas != replicas
+
+
+def topic(*lags):
+    """A topic whose partitions have these lags."""
+    return {"events": {number: Partition(1000 + value, 1000) for number, value in enumerate(lags)}}
+
+
+def test_persistent_lag_is_told_by_the_previous_call_whoever_made_it():
+    """The second of two calls within one commit interval finds every partition stuck; activation still sees the lag."""
+    trigger = one(written.KAFKA, excludePersistentLag="true", allowIdleConsumers="true")
+    first = lag.read(trigger, topic(50, 70), {})
+    second = lag.read(trigger, topic(50, 70), first.previous)
+    assert (first.metric, first.active) == (120, True)
+    assert (second.metric, second.active, second.activation_lag) == (0, True, 120)
+    assert "and 120 persistent" in second.reasons[0]
+
+
+def test_a_partition_that_cannot_be_answered_for_fails_the_query():
+    """And a limitation that leaves no partition."""
+    with pytest.raises(ScalerError, match="not a coordinator"):
+        lag.read(one(written.KAFKA), {"events": {0: Partition(10, 5, error="not a coordinator")}}, {})
+    with pytest.raises(ScalerError, match="no partition of topic events"):
+        lag.read(one(written.KAFKA, partitionLimitation="7-9"), topic(1, 2), {})
+
+
+def test_only_the_partitions_that_are_wanted_and_answered_count():
+    """In the lag and in the cap: KEDA counts the partitions of the answer, not those of the topic."""
+    answered = topic(100, 100, 100, 100, 100)
+    answered["events"][3] = Partition(None, 5)
+    found = lag.read(one(written.KAFKA, partitionLimitation="0,2-3", lagThreshold="10"), answered, {})
+    assert (found.lag, found.partitions, found.metric) == (200, 2, 20)

@@ -1,7 +1,8 @@
-"""``pytest -m spike`` imports every test module to collect its own: each import is there in the smaller environments too."""
+"""Who imports what: each import of a test module is there in the smaller environments, and the core needs no scenario."""
 
 import ast
 import configparser
+import re
 import sys
 import tomllib
 from functools import cache
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from lab.trial import samples
 
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -64,7 +67,7 @@ def _collecting() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("environment", _collecting())
 def test_an_environment_of_tox_has_what_collecting_its_tests_imports(environment: str) -> None:
-    """A test that is deselected is imported first. Most have an extra or two, and the group ``test`` alone."""
+    """Also what ``pytest -m spike`` deselects is imported first. Most have an extra or two, and the group ``test`` alone."""
     assert {"spike", "scenario", "stretch", "real-time"} <= _collecting().keys()
     declared = _declared(*_collecting()[environment])
     missing = sorted(
@@ -74,3 +77,19 @@ def test_an_environment_of_tox_has_what_collecting_its_tests_imports(environment
         if not declared & {canonicalize_name(home) for home in [*HOMES[name], BROUGHT.get(name, name)]}
     )
     assert not missing
+
+
+SCENARIOS = sorted({file.parent.name for file in (ROOT / "tests" / "scenarios").glob("*/test_*.py")})
+IMPORT = re.compile(r"^\s*(?:from|import) +(?:tests|fixtures)\b", re.MULTILINE)
+
+
+def test_the_core_names_no_scenario_and_imports_no_test() -> None:
+    """Neither in code nor in words, however its name is written: the programs of a scenario import the core.
+
+    Metrics of a scenario's own programs come with its manifests.
+    """
+    names = "|".join(one.replace("_", "[-_ ]?") for one in SCENARIOS)
+    named = re.compile(rf"\b({names})\b", re.IGNORECASE)
+    texts = {str(file): file.read_text() for file in (ROOT / "lab").rglob("*.py")}
+    assert not {"ingestion_events_total", "matching_pending_requests"} & set(samples.METRICS)
+    assert [file for file, text in texts.items() if named.search(text) or IMPORT.search(text)] == []

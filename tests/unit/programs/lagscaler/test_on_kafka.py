@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from lab.kafka import topics
 from lab.kafka.lag import GroupsReader, LagReader, PartitionLag
 from lab.wait import until
-from tests.unit.programs.lagscaler.client import Client, known
+from tests.unit.programs.lagscaler.fakes import Client, known
 from tests.unit.programs.lagscaler.test_program import running
 
 pytestmark = pytest.mark.services

@@ -20,8 +20,7 @@ from lab.programs.lagscaler import service
 from lab.programs.lagscaler.service import NAME
 from lab.wait import until
 from tests.suite import refused
-from tests.unit.programs.lagscaler.client import Client, known
-from tests.unit.programs.lagscaler.fakes import METADATA
+from tests.unit.programs.lagscaler.fakes import METADATA, Client, known
 
 END_S = 90  # a wrong password is known only when Kafka's client has tried for 10 s
 UNREACHABLE = METADATA | {"bootstrapServers": "127.0.0.1:9"}

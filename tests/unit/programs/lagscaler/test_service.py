@@ -20,8 +20,7 @@ from lab.programs.lagscaler import service as program
 from lab.programs.lagscaler.metrics import Metrics, Triggers
 from lab.programs.lagscaler.service import NAME, ExternalScaler
 from lab.wait import until
-from tests.unit.programs.lagscaler.client import Client
-from tests.unit.programs.lagscaler.fakes import METADATA, Scaled, error
+from tests.unit.programs.lagscaler.fakes import METADATA, Client, Scaled, error
 
 HANG_S = 60  # for what takes milliseconds on a quiet machine: it only ends a test that hangs
 

@@ -12,8 +12,7 @@ from lab.cluster.certs import Authority
 from lab.inputs import hpa_spec
 from lab.kafka import topics
 from tests.defects.target import Target
-from tests.unit.programs.lagscaler.client import Client
-from tests.unit.programs.lagscaler.names import named
+from tests.unit.programs.lagscaler.fakes import Client, named
 from tests.unit.programs.lagscaler.test_on_kafka import RULE, Topic
 from tests.unit.programs.lagscaler.test_program import running
 

@@ -1,6 +1,8 @@
-"""What the ingestion service takes becomes an event of 256 bytes; what it can't take is refused by field."""
+"""What the city makes is a function of its seed; what ingestion takes of it is an event of 256 bytes, else refused by field."""
 
 import json
+import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from lab.errors import InputError
 from lab.kafka import event
 from tests.scenarios.ride_hailing.programs import message
-from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP, WEIGHTS, City
+from tests.scenarios.ride_hailing.programs.city import DRIVER, HOLD_S, SURGE, TRIP, WEIGHTS, City
 
 BODIES = {
     DRIVER: {"driver_id": "driver-7", "lat": 40.7, "lng": -74.0, "timestamp": 1},
@@ -75,3 +77,25 @@ def test_an_event_without_a_number_is_refused(seq):
     for kind, body, number, line in [*wrong, *((DRIVER, body, "1", "a JSON object") for body in (None, [], "x", 3))]:
         with pytest.raises(InputError, match=line):
             message.read(kind, body, number)
+
+
+seeds = st.integers(0, 2**62)
+seconds = st.floats(0, 10_000)
+zones = st.integers(0, 500)
+
+
+@given(seeds, zones, seconds)
+def test_a_multiplier_is_one_of_the_levels_and_lives_for_its_time(seed, zone, at):
+    """1.0 to 3.0 in tenths; within one life of a zone's multiplier it changes once at most."""
+    city = City(seed)
+    seen = [city.multiplier(zone, at + HOLD_S * part / 20) for part in range(20)]
+    assert all(1.0 <= value <= 3.0 and math.isclose(value * 10, round(value * 10)) for value in seen)
+    assert sum(one != other for one, other in pairwise(seen)) <= 1
+
+
+def test_zones_and_drivers_are_not_all_the_same():
+    """No moment at which all zones change: or accuracy would fall for all of them at once. Drivers are drawn."""
+    city = City(1, zones=50, drivers=500)
+    changes = [next(t for t in range(1, 121) if city.multiplier(zone, t) != city.multiplier(zone, t - 1)) for zone in range(50)]
+    assert len(set(changes)) > 20
+    assert len({city.driver_location(number, 0)["driver_id"] for number in range(1000)}) > 350

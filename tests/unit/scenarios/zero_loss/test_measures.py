@@ -1,4 +1,4 @@
-"""Dead letters against what was injected, on records made by hand."""
+"""Dead letters against what was injected, and the waits and stalls of retries, on records whose every number is known."""
 
 import json
 
@@ -9,8 +9,9 @@ from lab.inputs.failures import Failures
 from lab.measure.delivery import delivery
 from lab.record.store import Record
 from tests.scenarios.zero_loss.measure.deadletters import dead_letters
-from tests.unit.measure import whole
-from tests.unit.measure.built import record
+from tests.scenarios.zero_loss.measure.retries import partition_rate, retries, retry_waits, stalls
+from tests.unit.measure import built, whole
+from tests.unit.measure.built import assigned, given_up, receipt, record
 from tests.unit.measure.conftest import report
 
 MESSAGES = 2_000
@@ -87,3 +88,66 @@ def test_a_record_of_before_dead_letters_is_no_data_and_still_judged(tmp_path):
     again = Record(made.folder)
     assert "no dead_letters" in dead_letters(again).dead.why
     assert (delivery(again).dead.value, delivery(again).both.value) == (0, 0)
+
+
+def attempt(t, pod, attempts=1, event="failed", partition=1):
+    """A consumer's report of an attempt that failed, or of a head that is through after ``attempts``."""
+    return report(t, pod, event, partition=partition, offset=7, attempts=attempts)
+
+
+def stall(begin, end, pod="a", partition=0, event="recovered"):
+    """The reports of a head that failed at ``begin`` and was through at ``end``."""
+    return [attempt(begin, pod, partition=partition), attempt(end, pod, 2, event, partition)]
+
+
+def test_waits_between_attempts_are_compared_with_their_delays(tmp_path):
+    """Of the message that another pod or container begins anew no wait is known. Without a second attempt there is none."""
+    events = [
+        *(attempt(10, "a"), attempt(11, "a", 2), attempt(13.5, "a", 3), attempt(17.5, "a", 4, "recovered")),
+        *(attempt(20, "b"), report(20.1, "b", "revoked", partitions=[1], owned=0), attempt(21.5, "c")),
+        *(report(22, "c", "started", created=22.0), *stall(40, 42, "c", 1)),
+    ]
+    inputs = {"workload": {"fail_rate": 0.01, "retry_ms": "1000,2000,4000"}, "scale": {"name": "real", "time": 1, "rate": 1}}
+    found = retry_waits(built.record(tmp_path, inputs=inputs, group_events=events))
+    assert (found.waits.value, found.shortest.value) == (4, 1.0)
+    assert found.middle.value == pytest.approx((1 + 1.25) / 2)
+    assert "tried again" in retry_waits(built.record(tmp_path / "one", inputs=inputs, group_events=events[:1])).waits.why
+
+
+def test_a_stall_is_from_the_first_failure_to_the_end_where_it_began(tmp_path):
+    """One recovered after two failures, one dead; one taken away and one of a container that died have no end here."""
+    events = [attempt(10, "a", partition=0), attempt(11, "a", 2, partition=0), attempt(13, "a", 2, "recovered", 0)]
+    events += stall(20, 27, partition=1, event="dead_lettered")
+    for t, event in ((30, given_up(31, "a", 2)), (40, report(41, "a", "started"))):
+        first, last = stall(t, t + 2, partition=2)
+        events += [first, event, last]
+    found = stalls(record(tmp_path, group_events=events))
+    assert [tuple(one) for one in found] == [("a", 0, 10, 13), ("a", 1, 20, 27)]
+
+
+def retried(folder, during):
+    """Forty stalls of 1 s on partition 0 of a pod that does 100/s on partition 1, and ``during``/s while one lasts."""
+    events, receipts = [assigned(0, "a", 0, 1)], []
+    for number in range(40):
+        at = 10 + 3 * number
+        events += stall(at, at + 1)
+        receipts += [receipt("a", at - 1, at, 100, 1), receipt("a", at, at + 1, during, 1), receipt("a", at - 1, at, 50, 0)]
+    return record(folder, group_events=events, receipts=receipts)
+
+
+@pytest.mark.parametrize("during", [100, 40, 120])
+def test_others_are_compared_with_just_before(tmp_path, during):
+    """What the pod's other partition does during a stall, over the second before it; no data for a pod with one partition."""
+    found = retries(retried(tmp_path, during))
+    assert found.others.value == pytest.approx(during / 100)
+    assert (found.stalls.value, found.compared.value, found.median_s.value, found.recovered.value) == (40, 40, 1, 40)
+    events = [assigned(0, "a", 0), *(one for at in range(10, 130, 3) for one in stall(at, at + 1))]
+    found = retries(record(tmp_path / "one", group_events=events, receipts=[receipt("b", 0, 200, 1000, 1)]))
+    assert "0 stalls of pods that held other partitions" in found.others.why
+    assert "no message was retried" in retries(record(tmp_path / "none", group_events=events[:1])).others.why
+
+
+def test_a_partition_gives_no_more_than_its_retries_leave():
+    """10 ms and no failure: 100/s; 1 % that wait 1, 3 or 7 s and 0.1 % that wait 7 take it down to 19/s."""
+    assert partition_rate(0.01, 0, 0, [1, 2, 4]) == pytest.approx(100)
+    assert partition_rate(0.01, 0.01, 0.001, [1, 2, 4]) == pytest.approx(1 / (0.01 + 0.11 / 3 + 0.007))

@@ -1,1 +1,0 @@
-"""The kind runtime, on a Docker daemon: what surrounds the trials."""

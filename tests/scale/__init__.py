@@ -1,1 +1,0 @@
-"""Runs of the same trials at several scales, which docs/scale.md compares; ``pytest -m scale`` runs them."""

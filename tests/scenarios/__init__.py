@@ -1,1 +1,0 @@
-"""Scenarios: systems as their authors describe them, run whole."""

@@ -1,1 +1,0 @@
-"""Payments: the advanced patterns of a published text (docs/payments.md)."""

@@ -1,1 +1,0 @@
-"""The ride-hailing scenario's programs: ingestion, traffic, analytics, matching and the riders' API."""

@@ -1,1 +1,0 @@
-"""Zero loss: a published promise that every message gets processed (docs/zero-loss.md)."""

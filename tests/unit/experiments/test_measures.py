@@ -1,0 +1,111 @@
+"""Measures of single experiments, on readings in which they are known: pods' memory, reasons of steps, and pauses."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from lab.model.hpa_log import Sync
+from tests.experiments.measure.pod_memory import RESIDENT, pod_memory
+from tests.experiments.measure.reasons import LASTING, METRIC, reasons
+from tests.experiments.measure.stall import stalls
+from tests.unit.measure import built
+from tests.unit.measure.built import receipt
+from tests.unit.scenarios.payments.test_hpa_steps import SPEC
+
+START = 100
+
+
+def two_consumers(folder, samples):
+    """30 s of baseline and 60 of spike, of two consumers."""
+    inputs, told = built.profile(START, 90, (0, "baseline"), (30, "spike"))
+    watched = [built.pod(START - 5, name, "ADDED") for name in ("a", "b")]
+    times = (105, 110, 115, 155, 160, 165, 175, 180, 185)
+    lags = built.lags(dict(zip(times, (100, 200, 150, 19_000, 20_000, 19_500, 28_000, 29_000, 30_000), strict=True)))
+    return built.record(folder, inputs=inputs, group_events=told, transitions=watched, samples=[*samples, *lags])
+
+
+def test_a_pods_memory_late_in_the_spike_over_that_of_before(tmp_path):
+    """30 MB before, 55 in the middle and 33 late; what lies between, and what the producer holds, does not count.
+
+    A compact record may lack samples: that is no memory of 0.
+    """
+    samples = [built.sample(START + 10, RESIDENT, mb * 1e6, pod=pod) for pod, mb in (("a", 29), ("b", 31), ("producer", 900))]
+    samples += [built.sample(START + 40, RESIDENT, 99e6, pod="a"), built.sample(START + 60, RESIDENT, 55e6, pod="a")]
+    samples += [built.sample(START + 80, RESIDENT, mb * 1e6, pod=pod) for pod, mb in (("a", 32), ("b", 34), ("producer", 900))]
+    found = pod_memory(two_consumers(tmp_path, samples))
+    assert (found.baseline_mb.value, found.late_mb.value) == (30, 33)
+    assert found.growth.value == pytest.approx(1.1)
+    assert found.lag_over_baseline.value == 150
+    assert (found.late_growth.value, found.lag_over_middle.value) == (0.6, 1.5)
+    assert "no memory of a consumer" in pod_memory(two_consumers(tmp_path, samples[:1])).growth.why
+
+
+def scraped(*, metric=(0, 4_000), lasting=(0, 4_000), desired=8, scaled=True, at=10.5):
+    """A sync that goes from 4 pods to ``desired``; both metrics have their first value up to 10 s, and then the second."""
+    times = [float(second) for second in range(20)]
+    rows = [
+        (t, name, values[t > 10])
+        for name, values in ((METRIC, metric), (LASTING, lasting))
+        for t in times
+        if values[t > 10] is not None
+    ]
+    return SimpleNamespace(
+        samples=pd.DataFrame(rows, columns=["t", "metric", "value"]),
+        hpa_syncs=[Sync(at, SPEC, 4, desired, desired, (), scaled_at=at if scaled else None)],
+        profile_start=5.0,
+        lag_threshold=500,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "steps", "unexplained"),
+    [
+        ({}, 1, 0),  # the scrape after it asks for 8
+        ({"metric": (4_000, 0), "lasting": (4_000, 0)}, 1, 0),  # the scrape before it did
+        ({"metric": (0, 3_501)}, 1, 0),  # a part of a pod's lag takes a pod
+        ({"metric": (0, 3_500)}, 1, 1),  # for 7
+        ({"lasting": (0, 0)}, 1, 1),  # nothing had lasted
+        ({"at": 9.5}, 1, 1),  # a second too early
+        ({"scaled": False}, 0, 0),  # one that the window held
+        ({"desired": 3}, 0, 0),  # one down
+        ({"at": 4.5}, 0, 0),  # before the profile began
+    ],
+)
+def test_a_step_is_explained_by_a_scrape_beside_it(change, steps, unexplained):
+    """By lag that has lasted and by a metric for as many pods; by nothing that came later. Other syncs are no steps."""
+    found = reasons(scraped(**change))
+    assert (found.steps.number, found.unexplained.number) == (steps, unexplained)
+
+
+@pytest.mark.parametrize("lacking", [{"metric": (None, None)}, {"lasting": (None, None)}])
+def test_without_the_scalers_metrics_there_is_no_data(lacking):
+    """A missing metric explains nothing, and is no step without a reason either."""
+    assert "was scraped" in reasons(scraped(**lacking)).unexplained.why
+
+
+STEP = {"t": 100.0, "kind": "up", "before": 2, "after": 3, "settled": 101.0, "until": 104.0}
+
+
+def batches(pod, *spans):
+    """A receipt for each span."""
+    return [receipt(pod, start, end, 10) for start, end in spans]
+
+
+def test_a_member_that_sleeps_for_a_second_is_one(tmp_path):
+    """One of two sleeps for 0.9 s, the other begins its batches 50 ms apart, and a third joins late: that is no pause.
+
+    A fourth left long before.
+    """
+    rows = [*batches("a", (99, 99.95), (99.95, 100.7), (101.6, 104)), *batches("b", (99, 99.9), (99.95, 100.1), (100.15, 104))]
+    found = stalls(
+        built.record(tmp_path, steps=[STEP], receipts=[*rows, *batches("c", (102, 102.5), (103, 104)), *batches("d", (90, 95))])
+    )
+    assert (found.member_steps.value, found.stalled.value) == (2, 1)
+    assert found.longest_s.value == pytest.approx(0.9)
+
+
+def test_without_a_step_or_a_receipt_there_is_no_data(tmp_path):
+    """No member is no proof that none slept."""
+    assert "no step" in stalls(built.record(tmp_path, receipts=[])).stalled.why
+    assert "no receipts" in stalls(built.record(tmp_path / "idle", steps=[STEP], receipts=[])).stalled.why
