@@ -147,7 +147,6 @@ def _pods(value: object, of: int) -> int | None:
     "keda#4683",
     "keda#5825",
     "keda#4526",
-    test="tests/scenarios/ride_hailing/test_ride_hailing_edges.py",
     of_fleet=True,
 )
 def two_owners(every: tuple[list[Scaled], Fleet, Facts]) -> Iterator[Hit]:

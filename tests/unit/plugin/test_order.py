@@ -89,7 +89,7 @@ def test_experiments_run_in_their_natural_order() -> None:
     """1, 2, 10, then those with a name; other tests keep their places, and tests of one experiment their order."""
     config = SimpleNamespace(
         pluginmanager=SimpleNamespace(hasplugin=lambda name: False),
-        option=SimpleNamespace(**dict.fromkeys(("lab_scaledobject", "lab_profile", "lab_workload", "lab_name"))),
+        option=SimpleNamespace(**dict.fromkeys(("lab_scaledobject", "lab_profile", "lab_workload", "lab_name", "lab_topic"))),
         hook=SimpleNamespace(),
     )
     second = item("test_2_reaction")
