@@ -16,7 +16,7 @@ from lab import yamlfile
 from lab.__main__ import main
 from lab.commands import scrapes
 from lab.foresee import scraped, sync
-from lab.foresee.explain import DOWN_WINDOW, KEDA, METRIC, UP_POLICY, decided_by, explain
+from lab.foresee.explain import DOWN_POLICY, DOWN_WINDOW, KEDA, LEAST, METRIC, MOST, UP_POLICY, decided_by, explain
 from lab.foresee.scraped import MORE_S, Sample
 from lab.inputs import scaledobject
 from lab.model import hpa
@@ -30,6 +30,7 @@ ORDERS_FILE = PROJECT / "docs" / "examples" / "orders.yaml"
 ORDERS, OBJECT = yamlfile.read(ORDERS_FILE), f"--scaledobject={ORDERS_FILE}"
 SLOW = {"scaleUp": {"stabilizationWindowSeconds": 45, "policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]}}
 SLOW |= {"scaleDown": {"stabilizationWindowSeconds": 60, "policies": [{"type": "Percent", "value": 50, "periodSeconds": 90}]}}
+LIMITS = {UP_POLICY: "ScaleUpLimit", DOWN_POLICY: "ScaleDownLimit", MOST: "TooManyReplicas", LEAST: "TooFewReplicas"}
 BRISK = {"scaleDown": {"stabilizationWindowSeconds": 0}}
 
 
@@ -167,6 +168,23 @@ def test_the_reasons_of_trials_are_those_of_the_hpas_sealed_log(records, scrape_
     assert len(said["steps"]) > 200
     assert said["steps"].count(explained.RIGHT) >= 0.95 * len(said["steps"])
     assert said["holds"].count(explained.WRONG) <= 0.01 * len(said["holds"])
+
+
+def test_the_limits_that_trials_are_held_against_are_the_hpas_own_condition(records):
+    """ScalingLimited in the status that a step left, which no model wrote."""
+    pairs = set()
+    for record in records:
+        steps = {
+            (one.before, one.after, round(one.t)): one.by
+            for one in explained.truths(record, (None, None))
+            if one.before != one.after
+        }
+        for status in record.hpa_statuses_of(record.policy.hpa):
+            limited = next((one for one in status.conditions if one.type == "ScalingLimited"), None)
+            if limited and (by := steps.get((status.current, status.desired, round(status.t)))):
+                pairs.add((LIMITS.get(by, ""), limited.reason if limited.status == "True" else ""))
+    assert len(pairs) >= 4
+    assert all(one == other for one, other in pairs)
 
 
 class Kept:
