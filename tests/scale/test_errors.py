@@ -9,6 +9,7 @@ from lab.judge.gates import judge_gates
 from lab.judge.quantity import Quantity
 from lab.measure.outcome import committed
 from lab.measure.similarity import FAITHFUL, NO_DATA, UNFAITHFUL
+from lab.record import seal
 from tests.scale import __main__ as program
 from tests.unit.measure import similar
 from tests.unit.measure.test_outcome import OUTCOME, RUNS
@@ -104,7 +105,7 @@ def test_a_machine_that_was_slower_at_one_scale_is_named(tmp_path, outcome, capl
         for file in results.glob("records/*/trial.json"):
             content = json.loads(file.read_text())
             content["machine"]["speed"] = speed if "quick" in file.parent.name else 310_000
-            file.write_text(json.dumps(content))
+            file.write_text(json.dumps(seal.complete(content)))
         caplog.clear()
         (quick,) = (one for one in outcome(results).runs if one.scale == "quick")
         assert ("plateau: the machine's speed differed: quick 200, real 310 thousand" in caplog.text) == warned

@@ -68,7 +68,7 @@ def acceptance(tmp_path_factory):
 
 
 def test_a_number_is_held_and_a_missing_table_is_no_data(spike):
-    """The reaction of the record, 2 s and a start of 4.5 s, is held to 90 s. Without a reconciliation nothing is proved: the test fails.
+    """The reaction of the record, 2 s and a start of 4.5 s, is held. Without a reconciliation nothing is proved: red.
 
     Judging is reading: no cluster comes up.
     """

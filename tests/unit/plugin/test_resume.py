@@ -92,8 +92,9 @@ def test_a_session_goes_on(earlier, session, left):
     assert {trial for row in verdicts for trial in row["trials"]} == {f"{name}.2"}
 
 
-def test_an_earlier_session_is_not_run_over(session, left):
+def test_an_earlier_session_is_not_run_over(session, left, monkeypatch, tmp_path):
     """The next goes into a folder beside it and says so; what the earlier one left is all there. It is the one to report."""
+    monkeypatch.setenv("TOX_ENV_DIR", str(tmp_path / "tox"))  # of its own: other tests' sessions run in the same environment
     before = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}
     ran = session()
     assert (ran.code, ran.executed) == (1, 1), ran.printed
