@@ -16,24 +16,13 @@ import yaml
 
 from lab import typed, yamlfile
 from lab.errors import InputError
-from lab.inputs import (
-    anchor,
-    clients,
-    events,
-    fidelity,
-    manifests,
-    own_consumer,
-    profile,
-    scaledobject,
-    scaledobject_file,
-    topics,
-)
+from lab.inputs import anchor, clients, fidelity, manifests, own_consumer, profile, scaledobject, scaledobject_file, topics
 from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.adopt import Replaced, adopt
 from lab.inputs.anchor import Window
 from lab.inputs.controller import LagController
-from lab.inputs.events import Brokers, Context, During, Event, Grow
+from lab.inputs.events import Brokers, Context, During, Event, Grow, from_list, schedule, to_list
 from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.inputs.manifests import COMMITTED, Library
 from lab.inputs.policy import PlainHpa, Policy
@@ -134,7 +123,7 @@ class Inputs:
         """The inputs as plain data, all of them, as trial.json keeps them."""
         own = {one.name: getattr(self, one.name) for one in fields(PlainInputs) if one.name != "events"}
         own |= {"profile": self.profile.to_dict(), "policy": self.policy.content, "workload": self.workload.to_dict()}
-        own |= {"events": events.to_list(self.during), "replaced": list(self.replaced), "beside": list(self.beside)}
+        own |= {"events": to_list(self.during), "replaced": list(self.replaced), "beside": list(self.beside)}
         return asdict(PlainInputs(**own))
 
     def identity(self) -> dict[str, Any]:
@@ -155,7 +144,7 @@ class Inputs:
             plain.brokers.check(where)
         read = {one.name: getattr(plain, one.name) for one in fields(PlainInputs)}
         traffic = read["profile"] = profile.build(plain.profile, where)
-        read["during"] = events.from_list(read.pop("events"), traffic, where)
+        read["during"] = from_list(read.pop("events"), traffic, where)
         read |= {"policy": policies.parse(plain.policy, where), "workload": Workload.of(plain.workload, where)}
         return cls(**read | {"replaced": tuple(plain.replaced), "beside": tuple(plain.beside)})
 
@@ -269,7 +258,7 @@ def read(
         runtime=runtime,
         partitions=partitions,
         until=until,
-        during=events.schedule(during or {}, given, context),
+        during=schedule(during or {}, given, context),
         repetition=repetition,
         replaced=replaced,
         beside=tuple(beside),

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.__main__ import main
+from lab.audit import cure
 from lab.audit.findings import RULES
-from lab.audit.rules import ERROR
+from lab.audit.rules import ERROR, REMOVED
 from tests.unit.audit.test_rules import BASE, CONTENT, FIRES, PROMETHEUS, audit, scaled, text_of
 
 OF_PARTITIONS = ("idle-replicas", "one-past-partitions", "unreachable-last")
@@ -273,3 +274,12 @@ def test_what_a_fleet_costs(capsys):
         print(f"\n{found.objects} ScaledObjects, {len(found.findings)} findings: {time.perf_counter() - begun:.2f} s")
     assert found.objects == 200
     assert not found.counts[ERROR]
+
+
+def test_a_change_makes_its_way():
+    """A mapping that is missing, or is something else, is made; what goes takes nothing along."""
+    assert cure.changed({"a": [1], "c": 3}, {("a", "b"): 2, ("d", "e", "f"): 4, ("c",): REMOVED}) == {
+        "a": {"b": 2},
+        "d": {"e": {"f": 4}},
+    }
+    assert cure.changed({"a": [{"b": 1}, {"b": 2}]}, {("a", 1, "b"): 3}) == {"a": [{"b": 1}, {"b": 3}]}

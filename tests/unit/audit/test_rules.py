@@ -298,12 +298,3 @@ def test_every_rule_is_tried():
     assert len(ids) == len(set(ids)) == 35
     assert {case[0] for case in FIRES} == {case[0] for case in SILENT} == set(ids)
     assert {one.severity for one in RULES} == set(SEVERITIES)
-
-
-def test_a_change_makes_its_way():
-    """A mapping that is missing, or is something else, is made; what goes takes nothing along."""
-    assert cure.changed({"a": [1], "c": 3}, {("a", "b"): 2, ("d", "e", "f"): 4, ("c",): REMOVED}) == {
-        "a": {"b": 2},
-        "d": {"e": {"f": 4}},
-    }
-    assert cure.changed({"a": [{"b": 1}, {"b": 2}]}, {("a", 1, "b"): 3}) == {"a": [{"b": 1}, {"b": 3}]}
