@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from lab.errors import LabFault
 from lab.wait import until
 
-KNOWN_S = 30  # some ms on a quiet machine
+LED_S = 30  # some ms on a quiet machine
 ANSWER_S = 30
 
 
@@ -25,19 +25,24 @@ def create(
 ) -> None:
     """Create each topic with its number of partitions on ``copies`` brokers; one that exists is left as it is.
 
-    A write with acks=all waits for ``min_insync`` of them; None: as the broker says. Returns when the broker knows them.
+    A write with acks=all waits for ``min_insync`` of them; None: as the broker says. Returns when each partition's leader
+    answers. Raises :class:`LabFault` where it does not within 30 s, or Kafka refuses.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2, **(settings or {})})
     own = {} if min_insync is None else {"min.insync.replicas": str(min_insync)}
     wanted = [NewTopic(name, num_partitions=count, replication_factor=copies, config=own) for name, count in partitions.items()]
     _finish(admin.create_topics(wanted, operation_timeout=ANSWER_S), "created", KafkaError.TOPIC_ALREADY_EXISTS)
-    until(lambda: _known(admin, partitions), KNOWN_S, f"the topics {', '.join(partitions)} known to the broker", every_s=0.02)
+    until(lambda: _led(admin, partitions), LED_S, f"leaders of the topics {', '.join(partitions)}", every_s=0.02)
 
 
-def _known(admin: AdminClient, names: Iterable[str]) -> bool:
-    """Whether the broker describes every topic of ``names``."""
+def _led(admin: AdminClient, names: Iterable[str]) -> bool:
+    """Whether the leader of every partition of ``names`` answers: a broker describes a topic before it leads its partitions."""
     described = admin.describe_topics(TopicCollection(list(names)), request_timeout=10)
-    return all(future.exception(timeout=15) is None for future in described.values())
+    if any(future.exception(timeout=15) is not None for future in described.values()):
+        return False
+    parts = [TopicPartition(name, one.id) for name, future in described.items() for one in future.result().partitions]
+    ends = admin.list_offsets(dict.fromkeys(parts, OffsetSpec.latest()), request_timeout=10)
+    return all(future.exception(timeout=15) is None for future in ends.values())
 
 
 def identity(bootstrap: str, name: str, settings: Mapping[str, str] | None = None) -> str:
@@ -69,3 +74,5 @@ def _finish(futures: Mapping[str, Future[None]], what: str, harmless: int | None
         except KafkaException as error:
             if error.args[0].code() != harmless:
                 raise LabFault(f"topic {name} could not be {what}: {error.args[0].str()}") from error
+        except TimeoutError as error:
+            raise LabFault(f"topic {name} could not be {what}: no answer within {ANSWER_S} s") from error

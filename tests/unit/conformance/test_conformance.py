@@ -8,6 +8,7 @@ import sys
 import uuid
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -29,8 +30,10 @@ from lab.record import contract
 
 SCRIPT = Path(__file__).with_name("consumer.py")
 SCHEMA = json.loads(contract.FILE.read_text())
-QUICK = Patience(join_s=8, commit_s=4, grace_s=3, finish_s=4, take_over_s=0.5)
-PATIENT = Patience(take_over_s=25, all_s=90)  # other tests run beside it
+# Other tests run beside these. Of a stage that never comes the whole time is waited.
+PATIENT = Patience(join_s=40, share_s=40, take_over_s=25, all_s=150)
+QUICK = replace(PATIENT, commit_s=4, grace_s=3, finish_s=4, take_over_s=0.5)
+NO_JOIN = replace(QUICK, join_s=8)
 
 
 @pytest.fixture
@@ -74,7 +77,8 @@ def test_a_consumer_that_keeps_the_contract_fulfils_all_of_it(rehearsed, command
 )
 def test_a_broken_consumer_is_told_what_it_breaks(rehearsed, fault, what, why, best):
     """By one line with its last output where it never joins; the rungs below are fulfilled all the same."""
-    found = rehearsed(sys.executable, str(SCRIPT), fault, OTHER_TOPIC="$(OUTPUT_TOPIC)")
+    patience = NO_JOIN if fault.startswith("wrong") else QUICK
+    found = rehearsed(sys.executable, str(SCRIPT), fault, patience=patience, OTHER_TOPIC="$(OUTPUT_TOPIC)")
     why = why.replace("$(OUTPUT_TOPIC)", "output-")
     assert why.partition("output-")[0] in failing(found)[what]
     assert fulfilled(found) == best
