@@ -134,6 +134,18 @@ class Target:
         )
         return float(hpa_spec.parse_quantity(found["items"][0]["value"]))
 
+    def answer(self) -> None:
+        """Wait until KEDA has an answer of the first trigger's source, and has nothing against the ScaledObject."""
+
+        def there() -> bool:
+            try:
+                self.metric()
+            except ApiException:
+                return False
+            return self.condition("Ready")[0] == self.condition("HPAActive")[0] == "True"
+
+        self.wait(there, "an answer of the source")
+
     def events(self, reason: str) -> list[str]:
         """The messages of the namespace's events of this reason, the oldest first."""
         found: list[Any] = client.CoreV1Api(self._api).list_namespaced_event(self.namespace).items

@@ -28,6 +28,18 @@ def outage(kafka):
         broker.wait_for(kafka.bootstrap, kafka.daemon.check)
 
 
+@contextmanager
+def suspension(kafka):
+    """The broker is suspended within the block, and answers again after it."""
+    process = psutil.Process(kafka.daemon.process.pid)
+    process.suspend()
+    try:
+        yield
+    finally:
+        process.resume()
+        broker.wait_for(kafka.bootstrap, kafka.daemon.check)
+
+
 @behaviour(
     question="Does KEDA scale to zero while a trigger's source does not answer?",
     threads=("kedacore/keda#1850",),
@@ -50,14 +62,11 @@ def test_keda_1850_zero_on_a_source_that_fails_slowly(target, topic, sources, ka
     kept = target(triggers["metrics-api"], cooldownPeriod=COOLDOWN_S)
     for one in (*scaled.values(), kept):
         one.reach(3)
-    process = psutil.Process(kafka.daemon.process.pid)
     sources.fail()
-    process.suspend()
-    try:
+    with suspension(kafka):
         scaled["kafka"].rest(OUTAGE_S)
         found = {kind: one.replicas() for kind, one in scaled.items()}
-    finally:
-        process.resume()
+    scaled["kafka"].answer()
     assert (found.pop("kafka"), kept.replicas()) == (3, 3)
     for replicas in found.values():
         judge(replicas, known=0, cured=3)
@@ -90,6 +99,8 @@ def test_keda_5525_no_fallback_while_no_broker_can_be_reached(target, topic, kaf
     asleep.reach(0)
     topics.delete(kafka.bootstrap, [gone.name])
     errors.reach(6)
+    for each in (plain, guarded):
+        each.answer()
     with outage(kafka):
         guarded.rest(4 * COOLDOWN_S)
         judge(guarded.replicas(), known=3, cured=6)
