@@ -77,6 +77,11 @@ class Listener(Reports):
         """Take a report that came by another way than the topics."""
         self._given.put(row)
 
+    def lose(self, why: object) -> None:
+        """Keep ``why`` a report could not be kept, and let waiters know."""
+        self.fault = self.fault or f"a report could not be kept: {why}"
+        self._notify()
+
     def close(self) -> None:
         """Stop listening."""
         self._stop.set()
@@ -90,8 +95,7 @@ class Listener(Reports):
             while not self._stop.is_set():
                 self._keep(self._consumer.consume(100, 0.2))
         except Exception as error:
-            self.fault = f"a report could not be kept: {error}"
-            self._notify()
+            self.lose(error)
 
     def _keep(self, messages: Iterable[Message]) -> None:
         rows = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]

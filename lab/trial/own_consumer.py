@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -25,9 +28,12 @@ LINES = 20  # of an output, among which is the last that says anything
 NEARLY_S = 2.0  # before the end of its grace: then a pod that ignores SIGTERM is still there to be seen
 ANSWER_S = 10.0
 SILENT_S = 86_400.0  # an output that nothing is written to is followed on
+LATE_S = 10.0  # until the end of a container is told, after that of its output
+TRIES = 5  # to read an output again
 SHOWN = 200  # characters of a line
 
 Pod = dict[str, Any]
+Key = tuple[str, str]
 
 
 def crash(pods: list[Pod]) -> tuple[str, int, int] | None:
@@ -77,12 +83,20 @@ def last_line(api: client.ApiClient, namespace: str, pod: str, *, previous: bool
 class Stdout:
     """Follows what the consumer's pods write, and gives ``take`` each report in it: a line of JSON by itself.
 
-    A report without a time gets that of its arrival.
+    A report without a time gets that of its arrival. An output that ends before its container is read again, from the line
+    after the last; ``lose`` is told of one that can't be.
     """
 
-    def __init__(self, api: client.ApiClient, namespace: str, take: Callable[[dict[str, Any]], None]) -> None:
-        self._core, self._namespace, self._take = client.CoreV1Api(api), namespace, take
-        self._followed: set[tuple[str, str]] = set()  # pods with the container that runs
+    def __init__(
+        self,
+        api: client.ApiClient,
+        namespace: str,
+        take: Callable[[dict[str, Any]], None],
+        lose: Callable[[object], None],
+    ) -> None:
+        self._core, self._namespace, self._take, self._lose = client.CoreV1Api(api), namespace, take, lose
+        # By pod and container: how often in a row it could not be read, when it was read to its end (monotonic s), its lines.
+        self._tries, self._over, self._seen = Counter[Key](), dict[Key, float](), Counter[Key]()
         self._stop = threading.Event()
 
     def follow(self, pods: list[Pod]) -> None:
@@ -90,15 +104,24 @@ class Stdout:
         for pod in pods:
             status = (pod.get("status", {}).get("containerStatuses") or [{}])[0]
             key = pod["metadata"]["name"], str(status.get("containerID", ""))
-            if "running" in status.get("state", {}) and key not in self._followed:
-                self._followed.add(key)
-                threading.Thread(target=self._read, args=(key[0],), name=f"stdout-{key[0]}", daemon=True).start()
+            if "running" not in status.get("state", {}):
+                continue
+            tries, over = self._tries[key], time.monotonic() - self._over.get(key, math.inf) > LATE_S
+            if tries and (not over or "deletionTimestamp" in pod["metadata"]):
+                continue
+            if tries > TRIES:
+                self._lose(f"the output of {key[0]} can't be read")
+                continue
+            self._tries[key] += 1
+            self._over.pop(key, None)
+            threading.Thread(target=self._read, args=(key,), name=f"stdout-{key[0]}", daemon=True).start()
 
     def close(self) -> None:
         """Take no further report."""
         self._stop.set()
 
-    def _read(self, pod: str) -> None:
+    def _read(self, key: Key) -> None:
+        pod, _ = key
         try:
             said: Any = self._core.read_namespaced_pod_log(
                 pod,
@@ -108,10 +131,16 @@ class Stdout:
                 _preload_content=False,
                 _request_timeout=(ANSWER_S, SILENT_S),
             )
-            for text in said:
+            self._tries[key] = 1
+            for number, text in enumerate(said, 1):
                 if self._stop.is_set():
                     return
+                if number <= self._seen[key] or not text.endswith(b"\n"):
+                    continue
+                self._seen[key] = number
                 if row := contract.line(text.decode(errors="replace")):
                     self._take({"t": clock.now(), **row, "pod": pod})
         except (ApiException, HTTPError, NoAnswer, OSError) as error:
-            log.warning("the output of %s is read no further: %s", pod, error)
+            log.warning("the output of %s is not read on: %s", pod, error)
+        finally:
+            self._over[key] = time.monotonic()

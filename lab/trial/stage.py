@@ -143,7 +143,7 @@ class Stage:
         self._overdue = set[str]()
         self._stdout: own_consumer.Stdout | None = None
         if inputs.workload.own and inputs.workload.rung != BLACK_BOX:
-            self._stdout = own_consumer.Stdout(self.api, self.namespace, self.reports.give)
+            self._stdout = own_consumer.Stdout(self.api, self.namespace, self.reports.give, self.reports.lose)
         self.load = Sampler(own=cluster.processes)
 
     def owner(self, name: str) -> str:

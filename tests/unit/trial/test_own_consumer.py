@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from kubernetes.client.exceptions import ApiException
 
 from lab.errors import InputError, LabFault
 from lab.inputs import objects
@@ -174,3 +175,33 @@ def test_a_report_from_stdout_comes_among_the_others(bootstrap, tmp_path):
     heard.close()
     assert heard.owned() == {"a": 1}
     assert '"owned": 1' in (tmp_path / "events.jsonl").read_text()
+
+
+def said(*counts):
+    """Lines of an output: a report for each count, and the beginning of one more."""
+    return [*(b'{"event": "assigned", "owned": %d}\n' % count for count in counts), b'{"event": "assi']
+
+
+def test_an_output_that_ends_before_its_consumer_is_read_again(monkeypatch):
+    """From where it ended, each report once. One that can't be read any more is a loss, but of a consumer that may be gone."""
+    monkeypatch.setattr(own_consumer, "LATE_S", 0.0)
+    outputs, taken, lost = [said(1), said(1, 2)], [], []
+
+    def read(*_, **__):
+        if not outputs:
+            raise ApiException(reason="gone")
+        return outputs.pop(0)
+
+    monkeypatch.setattr(own_consumer.client, "CoreV1Api", lambda _: SimpleNamespace(read_namespaced_pod_log=read))
+    output = own_consumer.Stdout(None, "x", taken.append, lost.append)
+    status = {"containerStatuses": [{"containerID": "1", "state": {"running": {}}}]}
+
+    def look(**metadata):
+        output.follow([{"metadata": {"name": "a"} | metadata, "status": status}])
+        return bool(lost)
+
+    until(look, 30, "the loss")
+    assert [row["owned"] for row in taken] == [1, 2]
+    assert lost == ["the output of a can't be read"]
+    lost.clear()
+    assert not look(deletionTimestamp="x")
