@@ -23,7 +23,7 @@ from lab.judge.pairs import over_noise, paired
 from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
-from tests.experiments.measure.broker import broker_cores
+from tests.experiments.measure.cores import broker_cores
 from tests.experiments.sources import DESIGN
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import slim

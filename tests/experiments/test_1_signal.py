@@ -20,7 +20,7 @@ from lab.judge.pairs import discern, paired
 from lab.measure.lag import hold, peak_lag
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
-from tests.experiments.measure.pod_memory import pod_memory
+from tests.experiments.measure.memory import pod_memory
 from tests.experiments.workloads import light, slim
 
 pytestmark = [allure.epic("Scaling on lag"), allure.feature("1 Signal")]

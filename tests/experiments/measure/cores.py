@@ -1,4 +1,4 @@
-"""Cores: the CPU of the control plane while a trial was driven, and what its consumers took of CPU and memory."""
+"""Cores: the CPU of the broker and of the control plane, and what a trial's consumers took of CPU and memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from lab.judge.origin import UNSCALED
 from lab.measure.throughput import Throughput
 from lab.record.store import Record
 
+BROKER = "kafka"
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 FEWEST = 3  # readings: one takes some ten seconds
 CPU, RESIDENT = "process_cpu_seconds_total", "process_resident_memory_bytes"
@@ -58,3 +59,21 @@ def pod_cost(record: Record) -> PodCost:
     if not done or held.empty:
         raise NoData("no samples of the CPU and memory of consumers at work")
     return PodCost(message_us=1e6 * taken / done, held_mb=float(held.max()) / 1e6, start_cpu_s=max(starts) or None)
+
+
+@quantity("cores", "CPU of Kafka while the profile ran", UNSCALED)
+def broker_cores(record: Record) -> float:
+    """The mean number of cores that the brokers kept busy, from the first to the last reading within the profile.
+
+    Readings are 10 s apart. In a duet they are of both groups together. There is no data for fewer than two readings, for a
+    record of before CPU time was kept by process, and on an existing cluster.
+    """
+    seen = record.memory
+    if "cpu_s" not in seen:
+        raise NoData("the record has no CPU time by process")
+    start = record.profile_start
+    rows = seen[(seen["process"] == BROKER) & seen["t"].between(start, start + record.profile.duration)].sort_values("t")
+    if len(rows) < 2:
+        raise NoData(f"{len(rows)} readings of the broker's CPU time while the profile ran")
+    first, last = rows.iloc[0], rows.iloc[-1]
+    return float((last["cpu_s"] - first["cpu_s"]) / (last["t"] - first["t"]))

@@ -28,9 +28,8 @@ from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.cores import control_plane_cpu
 from tests.experiments.sources import DESIGN, ORACLES, PATTERN
-from tests.scenarios.payments.measure.descent import descent
 from tests.scenarios.payments.measure.tuning import one_graph
-from tests.scenarios.payments.measure.up_window import first_period_factor, steps_in_burst, up_window
+from tests.scenarios.payments.measure.windows import descent, first_period_factor, steps_in_burst, up_window
 from tests.scenarios.payments.trials import BARE, DEFAULTS, INERTIA, SCALEDOBJECT, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]

@@ -20,7 +20,7 @@ from lab.measure import lateness
 from lab.measure.cost import cost
 from lab.measure.lag import growth, moment, peak_lag
 from lab.measure.scaling import scale_events
-from tests.experiments.measure.pod_memory import pod_memory
+from tests.experiments.measure.memory import pod_memory
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.evening import SLOW, TABLE, foretold, report_timeline
 from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor, off_rows

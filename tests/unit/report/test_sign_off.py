@@ -1,4 +1,4 @@
-"""The sheet that a panel signs: a number, its interval, n and class for each line of section 12, or "no data" and why."""
+"""The answer of an acceptance: ship or don't, by its verdicts, and the sheet that a panel signs, by lines of section 12."""
 
 import re
 import shutil
@@ -12,13 +12,17 @@ from lab.measure.drain import drain
 from lab.measure.reaction.step import PARTS
 from lab.measure.scaling import policy_excess
 from lab.record.store import BOARD, Record
-from lab.report import criteria, session_page
+from lab.report import criteria, session_page, shipping
 from lab.report.criteria import ON_RANGE, PAST_P, SHORT_WINDOW
 from lab.report.running_session import RunningSession
-from lab.report.session import Case, Row, read
+from lab.report.session import Advice, Case, Row, Session, Tried, read
+from lab.report.shipping import DO_NOT_SHIP, NO_ANSWER, SHIP
 from lab.report.sign_off import LINES, sign_off
 from tests.unit.measure import similar
 from tests.unit.report.sessions import plain
+
+from . import sessions
+from .sessions import BREACHED, HELD, INVALID, INVARIANT, NO_DATA
 
 TEST = "tests/experiments/test_acceptance.py::test_it"
 PNG = b"\x89PNG, as far as the page knows"
@@ -137,3 +141,75 @@ def test_a_session_that_signs_nothing_has_no_sheet(runs, tmp_path):
         state = RunningSession(records=list(runs), signed=signed)
         state.begin(case(runs))
         assert 'class="sign-off"' not in session_page.leave(tmp_path, state).read_text()
+
+
+LOST = replace(INVARIANT, objective="lost", verdict="breached")
+BLIND = replace(BREACHED, kind="control")
+
+
+def told(*rows, outcome="passed", remark=""):
+    """A test with these verdicts."""
+    return Case("a.py::test_it", "acceptance", outcome=outcome, remark=remark, rows=list(rows))
+
+
+@pytest.mark.parametrize(
+    ("tests", "word", "decided"),
+    [
+        ([told(HELD, INVARIANT)], SHIP, ["reaction", "reaction"]),
+        ([told(HELD, BREACHED, outcome="failed")], DO_NOT_SHIP, ["drain"]),
+        ([told(HELD, NO_DATA, BREACHED, outcome="failed")], DO_NOT_SHIP, ["drain"]),
+        ([told(HELD, LOST, outcome="failed")], DO_NOT_SHIP, ["lost"]),
+        ([told(HELD, replace(BREACHED, as_expected=True))], DO_NOT_SHIP, ["drain"]),
+        ([told(HELD, outcome="failed", remark="assert 3 == 4")], DO_NOT_SHIP, []),
+        ([told(HELD, NO_DATA, outcome="failed")], NO_ANSWER, ["idle"]),
+        ([told(HELD, BLIND, outcome="failed")], NO_ANSWER, ["drain"]),
+        ([told(INVALID, HELD, outcome="broken", remark="invalid: steal")], NO_ANSWER, []),
+        ([told(BREACHED, outcome="broken", remark="a broker died")], NO_ANSWER, []),
+        ([told(HELD), told(outcome="not run")], NO_ANSWER, []),
+        ([told(outcome="skipped")], NO_ANSWER, []),
+        ([told()], NO_ANSWER, []),
+        ([], NO_ANSWER, []),
+    ],
+)
+def test_one_breach_is_enough_and_what_is_missing_is_no_pass(tests, word, decided):
+    """Nothing is concluded from a broken trial, nor from a figure that is not there; no answer says why."""
+    found = shipping.decide("my.yaml", tests)
+    assert (found.word, [row.objective for row in found.rows]) == (word, decided)
+    assert found.rows or found.why
+    assert str(found) == f"my.yaml: {word}"
+
+
+def test_a_session_that_was_stopped_ships_nothing():
+    """Its breaches stay breaches."""
+    assert shipping.decide("my.yaml", [told(HELD)], "interrupted") == shipping.Decision("my.yaml", NO_ANSWER, [], "interrupted")
+    assert shipping.decide("my.yaml", [told(BREACHED, outcome="failed")], "interrupted").word == DO_NOT_SHIP
+
+
+def test_a_verdict_that_decides_has_its_number_and_its_bound():
+    """And why it has none. A session of the lab's own experiments decides nothing."""
+    found = shipping.decide("my.yaml", [told(NO_DATA, BREACHED, outcome="failed")])
+    assert found.lines == ["✘ drain: 1.62 x, wanted < 1.5 x"]
+    assert shipping.decide("my.yaml", [told(NO_DATA)]).lines == ["? idle: n/a, wanted < 90 s (no spike)"]
+    assert shipping.of(Session(tests=[told(HELD)])) is None
+
+
+def test_a_policy_is_no_cure_for_what_is_lost():
+    """A change is looked for where a claim was breached, and nowhere else."""
+    words = {"claim": told(LOST, BREACHED, outcome="failed"), "invariant": told(LOST, outcome="failed"), "held": told(HELD)}
+    assert [name for name, one in words.items() if shipping.decide("my.yaml", [one]).is_of_the_policy] == ["claim"]
+
+
+@sessions.everywhere
+def test_the_word_is_shown_everywhere(page):
+    """With the file's name and what decides; the pages show what to change, and how that did."""
+    advice = Advice(
+        "--- a/my.yaml\n+++ b/my.yaml\n-  a: 1 & 3\n+  a: 2", ["a 1 -> 2"], Tried(SHIP, ["✔ flips: 0"], "changed/report.html")
+    )
+    text = page([BREACHED], outcomes={BREACHED.experiment: "failed"}, brought="my.yaml", advice=advice)
+    told = sessions.plain(text)
+    assert told.index("my.yaml: don't ship") < told.index("1 claim was breached.") or page is sessions.terminal
+    assert "drain: 1.62 x, wanted" in told
+    if page is not sessions.terminal:
+        for words in ("-  a: 1 & 3", "a 1 -> 2", "With that change: ship", "✔ flips: 0"):
+            assert words in told
+    assert "ship" not in page([BREACHED])

@@ -8,8 +8,7 @@ from lab.errors import NoData
 from lab.model import hpa
 from lab.model.hpa import Behavior, HpaSpec, Metric, Policy, Rules, State
 from lab.model.hpa_log import Seen, Sync
-from tests.scenarios.payments.measure.descent import descended
-from tests.scenarios.payments.measure.up_window import count_syncs, period_factor
+from tests.scenarios.payments.measure.windows import count_syncs, descended, period_factor
 
 WINDOW = 60
 UP = Rules(WINDOW, "Max", (Policy("Percent", 200, 30), Policy("Pods", 5, 30)))
