@@ -192,7 +192,7 @@ def test_an_output_that_ends_before_its_consumer_is_read_again(monkeypatch):
             raise ApiException(reason="gone")
         return outputs.pop(0)
 
-    monkeypatch.setattr(own_consumer.client, "CoreV1Api", lambda _: SimpleNamespace(read_namespaced_pod_log=read))
+    monkeypatch.setattr("kubernetes.client.CoreV1Api", lambda _: SimpleNamespace(read_namespaced_pod_log=read))
     output = own_consumer.Stdout(None, "x", taken.append, lost.append)
     status = {"containerStatuses": [{"containerID": "1", "state": {"running": {}}}]}
 
