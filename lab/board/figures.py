@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lab.board.panels import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, UP, Mark, Panel
+from lab.board.panels import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, FLAG, UP, Mark, Panel
 from lab.board.source import Series, Window
 
-CYCLE = (DELIVERED, FAULT, UP, DOWN, BETWEEN, ASKED)
+CYCLE = (ASKED, DELIVERED, UP, DOWN, FAULT, BETWEEN)
 SLACK_S = 2  # events within one second are scraped, and so seen, in either order
 TEXT, GRID = "#444444", "#ececec"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
@@ -29,16 +30,25 @@ def figure(panel: Panel, series: Sequence[Series], moments: Mapping[Mark, Sequen
 
 
 def reaction(moments: Mapping[Mark, Sequence[float]]) -> list[tuple[Mark, str]]:
-    """Each mark with the time of its first moment since the last spike: the spike's by the clock, the others' after it."""
+    """Each mark with the time of its first moment after a spike: the spike's by the clock, the others' after it.
+
+    The spike is the last one that the replicas followed, for pods that are there may take the later ones; else the last.
+    """
     spikes = next((found for mark, found in moments.items() if mark.title == "spike"), ())
     if not spikes:
         return [(mark, "not yet") for mark in moments]
-    spike = spikes[-1]
+    others = {mark: found for mark, found in moments.items() if mark.title != "spike"}
+    ends = [*spikes[1:], math.inf]
+    followed = {
+        spike: {mark: next((at for at in found if spike - SLACK_S <= at < end), None) for mark, found in others.items()}
+        for spike, end in zip(spikes, ends, strict=True)
+    }
+    chosen = next((spike for spike in reversed(spikes) if any(followed[spike].values())), spikes[-1])
     said = []
-    for mark, found in moments.items():
-        after = next((at for at in found if at >= spike - SLACK_S), None)
-        text = "not yet" if after is None else time.strftime("%H:%M:%S", time.localtime(spike))
-        said.append((mark, text if after is None or mark.title == "spike" else f"+{max(0.0, after - spike):.0f} s"))
+    for mark in moments:
+        after = followed[chosen].get(mark)
+        waited = "not yet" if after is None else f"+{max(0.0, after - chosen):.0f} s"
+        said.append((mark, time.strftime("%H:%M:%S", time.localtime(chosen)) if mark.title == "spike" else waited))
     return said
 
 
@@ -92,6 +102,7 @@ def _layout(panel: Panel, any_data: bool, moments: Mapping[Mark, Sequence[float]
         for at in found
     ]
     shown = [clock(window.start), clock(window.end)]
+    limits = {"range": [-0.02, 1.1]} if panel.unit == FLAG else {"rangemode": "tozero"}
     nothing = {"text": "no data", "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
     return {
         "uirevision": window.namespace,  # a zoom survives the refresh
@@ -102,7 +113,7 @@ def _layout(panel: Panel, any_data: bool, moments: Mapping[Mark, Sequence[float]
         "hovermode": "closest" if panel.many else "x unified",
         "legend": {"orientation": "h", "x": -0.1, "y": 1.02, "yanchor": "bottom", "font": {"size": 11}},
         "xaxis": axis | {"type": "date", "range": shown, "tickformat": "%H:%M:%S", "nticks": 7},
-        "yaxis": axis | {"rangemode": "tozero", "nticks": 6, "tickformat": "~s" if panel.unit.startswith("messages") else "~g"},
+        "yaxis": axis | limits | {"nticks": 6, "tickformat": "~s" if panel.unit.startswith("messages") else "~g"},
         "shapes": lines,
         "annotations": [] if any_data else [nothing],
     }

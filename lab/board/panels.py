@@ -13,6 +13,8 @@ SCRAPE_S = 1
 ASKED, DELIVERED, BETWEEN = "#D55E00", "#0072B2", "#56B4E9"
 UP, DOWN, FAULT, QUIET, INK = "#009E73", "#AA4499", "#E69F00", "#6b6b6b", "#222222"
 
+FLAG = "0 or 1"  # the unit of what is so or not
+
 
 @dataclass(frozen=True)
 class Query:
@@ -160,14 +162,14 @@ PANELS = (
         "KEDA's metric",
         "messages",
         "The lag KEDA measured, as the HPA is given it.",
-        (Query(f"sum by (scaler, triggerIndex) {_keda('keda_scaler_metrics_value')}", _TRIGGER, ASKED),),
+        (Query(f"sum by (scaler, triggerIndex) {_keda('keda_scaler_metrics_value')}", _TRIGGER),),
         stepped=True,
     ),
     Panel(
         "KEDA's scaler active",
-        "0 or 1",
+        FLAG,
         "1 while the lag is above activationLagThreshold; at 0 through the cooldownPeriod KEDA may scale to zero.",
-        (Query(f"max by (scaler, triggerIndex) {_keda('keda_scaler_active')}", _TRIGGER, UP),),
+        (Query(f"max by (scaler, triggerIndex) {_keda('keda_scaler_active')}", _TRIGGER),),
         stepped=True,
     ),
 )

@@ -1,6 +1,7 @@
 """What the live board and the Grafana dashboard draw, and the objects that bring Grafana up."""
 
 import json
+import time
 
 import pytest
 import yaml
@@ -53,16 +54,37 @@ def test_every_moment_is_a_line_of_its_colour():
     assert [(line["x0"], line["line"]["color"]) for line in lines] == expected
 
 
-def test_a_reaction_is_told_from_the_last_spike():
-    """The spike by the clock, the others by how long after it; what came before it is not an answer to it.
+@pytest.mark.parametrize(
+    ("spikes", "decided", "ready", "said"),
+    [
+        ([900.0, 1005.0], [901.0, 1006.0, 1007.0], [], ("+1 s", "not yet")),
+        ([1005.0], [1004.0, 1020.0], [], ("+0 s", "not yet")),  # scraped up to a second apart: seen as much before its spike
+        ([900.0, 1005.0], [901.0], [912.0], ("+1 s", "+12 s")),  # pods that are there take the second burst
+        ([900.0, 1005.0], [], [], ("not yet", "not yet")),
+    ],
+)
+def test_a_reaction_is_counted_from_the_last_spike_that_has_one(spikes, decided, ready, said):
+    """The spike by the clock, the others by how long after it; what came before it is not an answer to it."""
+    told = dict(figures.reaction({SPIKE: spikes, DECIDED: decided, READY: ready}))
+    assert (told[DECIDED], told[READY]) == said
+    chosen = spikes[0] if 912.0 in ready else spikes[-1]
+    assert told[SPIKE] == time.strftime("%H:%M:%S", time.localtime(chosen))
 
-    Two metrics are scraped up to a second apart: a decision that is seen as much before its spike is one after it.
-    """
-    said = dict(figures.reaction({SPIKE: [900.0, 1005.0], DECIDED: [901.0, 1006.0, 1007.0], READY: []}))
-    assert said[SPIKE].count(":") == 2
-    assert (said[DECIDED], said[READY]) == ("+1 s", "not yet")
-    assert dict(figures.reaction({SPIKE: [1005.0], DECIDED: [1004.0, 1020.0]}))[DECIDED] == "+0 s"
+
+def test_without_a_spike_nothing_is_counted():
+    """Each mark is not yet there."""
     assert {text for _, text in figures.reaction({mark: [] for mark in MARKS})} == {"not yet"}
+
+
+def test_triggers_can_be_told_apart():
+    """KEDA's series have a colour each, and a scaler that is active is a line below the panel's edge."""
+    (active,) = (panel for panel in PANELS if panel.title == "KEDA's scaler active")
+    (metric,) = (panel for panel in PANELS if panel.title == "KEDA's metric")
+    for panel in (active, metric):
+        series = [Series(f"trigger {number}", panel.queries[0], [1000.0], [1.0]) for number in range(3)]
+        found = figures.figure(panel, series, {}, SHOWN)
+        assert len({trace["line"]["color"] for trace in found["data"]}) == 3
+    assert figures.figure(active, [], {}, SHOWN)["layout"]["yaxis"]["range"][1] > 1
 
 
 @pytest.mark.parametrize(
