@@ -10,20 +10,19 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from lab.archive.repository import Repository
-from lab.errors import BREACHED, FAULT, HELD, InputError, LabFault
+from lab.errors import FAULT, HELD, InputError, LabFault
 from lab.flags import Flags
 from lab.record import store
 from lab.record.store import write_json
 from lab.report import session as sessions
 from tests.records import FOLDER, VERDICTS
+from tests.records.archive import KNOWN, judge_archive, judged_otherwise
 from tests.records.choice import MOST_BYTES, Choice, choose
 from tests.records.compact import compact, size
 from tests.records.nested import SESSIONS, Said, differences, judge, kind
 
-Verdicts = Mapping[str, Sequence[Mapping[str, Any]]]  # the rows of each test
 LARGE = 300_000
 MOST_EVIDENCE = 25_000_000
 
@@ -33,12 +32,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = Flags("python -m tests.records", "keep small records of sessions, with the verdicts they give", environment=False)
     parser.add_argument("results", nargs="*", type=Path, help="sessions' results; none: judge the kept records anew")
     parser.flag("to", Path, None, "keep all records of one session there, for the archive", optional=True)
-    text = "judge these sessions of the archive again, without names all of them, and name each verdict that differs"
+    text = "judge these sessions of the archive again, without names all of them, and name each test that differs"
     parser.add_argument("--archive", nargs="*", metavar="NAME", help=text)
+    text = f"with --archive: what the tests say now is known from now on ({KNOWN.name})"
+    parser.add_argument("--accept", action="store_true", help=text)
     options = parser.parse_args(arguments)
     try:
         if options.archive is not None:
-            return judge_archive(Repository(), options.archive)
+            return judge_archive(Repository(), options.archive, accept=options.accept)
         if options.to:
             keep_session(options.results, options.to)
         elif options.results:
@@ -49,26 +50,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"tests.records: {error}", file=sys.stderr)
         return FAULT if isinstance(error, LabFault) else 2
     return HELD
-
-
-def judge_archive(repository: Repository, names: Sequence[str]) -> int:
-    """Judge the sessions ``names`` again, or all; returns 1 where a verdict differs from the locked one."""
-    differ = 0
-    for place, name in enumerate(names := list(names) or list(repository.lock.sessions), 1):
-        folder = repository.fetch(name)
-        stored = json.loads((folder / VERDICTS).read_text())
-        lines = judged_otherwise(stored["sessions"], folder, stored["repeat"])
-        differ += len(lines)
-        word = f"{len(lines)} differ" if lines else "as locked"
-        print(f"{place} of {len(names)} {name}: {word}", *lines, sep="\n  ", flush=True)
-    return BREACHED if differ else HELD
-
-
-def judged_otherwise(sessions: Mapping[str, Verdicts], folder: Path, repeat: int) -> list[str]:
-    """A line for each verdict of ``sessions`` that differs from what the records in ``folder`` give now."""
-    given = {session: rows for session, rows in sessions.items() if rows}
-    now = {session: judge(session, folder, list(rows), repeat) for session, rows in given.items()}
-    return [line for session, rows in given.items() for line in differences(rows, now[session])]
 
 
 def keep_session(results: Sequence[Path], folder: Path) -> None:

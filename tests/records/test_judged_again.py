@@ -13,7 +13,7 @@ from lab.inputs import scale as scales
 from lab.record.store import Record, write_json
 from lab.report.session import Case, Row, Session
 from tests.experiments.test_summary import EXPERIMENTS
-from tests.records import FOLDER, VERDICTS
+from tests.records import FOLDER, VERDICTS, archive
 from tests.records import __main__ as command
 from tests.records.choice import choose
 from tests.records.compact import compact
@@ -75,17 +75,29 @@ def test_a_test_that_judges_all_records_is_left_out(tmp_path):
 
 
 def test_the_archive_is_judged_session_by_session(tmp_path, monkeypatch, capsys):
-    """A verdict that differs from the locked one is named, and is a breach."""
+    """A test that says something else is named, and is a breach; once that is known, anything else is, and the old too."""
     write_json(tmp_path / VERDICTS, {"repeat": 6, "sessions": {"experiments": {"own": [ROW]}}})
-    archive = SimpleNamespace(lock=SimpleNamespace(sessions={"one": None}), fetch=lambda name: tmp_path)
-    monkeypatch.setattr(command, "Repository", lambda: archive)
-    for measured, code in {1.0: 0, 2.0: 1}.items():
-        said = Said([ROW | {"measured": measured}], {}, whole=True)
-        monkeypatch.setattr(command, "judge", lambda *given, said=said: {"own": said} if given[-1] == 6 else {})
-        assert command.main(["--archive", "one"]) == code
-    same, differs, named = capsys.readouterr().out.splitlines()
-    assert (same, differs) == ("1 of 1 one: as locked", "1 of 1 one: 1 differ")
+    repository, file = (
+        SimpleNamespace(lock=SimpleNamespace(sessions={"one": None}), fetch=lambda name: tmp_path),
+        tmp_path / "known",
+    )
+    file.write_text("{}")
+
+    def judged(measured, accept=False):
+        said = Said([ROW | {"measured": measured}], {}, whole=measured > 0)
+        monkeypatch.setattr(archive, "judge", lambda *given: {"own": said} if given[-1] == 6 else {})
+        code = archive.judge_archive(repository, ["one"], accept=accept, file=file)
+        return code, capsys.readouterr().out.splitlines()
+
+    assert judged(1.0) == (0, ["1 of 1 one: as known"])
+    code, (differs, named) = judged(2.0)
+    assert (code, differs) == (1, "1 of 1 one: 1 differ")
     assert named.startswith("  own: flips: 1 flips, wanted ≤ 2, held: 'the group is calm' of x before, flips: 2 flips")
+    assert judged(2.0, accept=True)[0] == 0
+    assert judged(2.0) == (0, ["1 of 1 one: as known, 1 tests by today's measures"])
+    for measured in (3.0, 1.0, -1.0):
+        code, (differs, named) = judged(measured)
+        assert (code, named.startswith("  own: ")) == (1, True)
 
 
 @pytest.mark.parametrize(("session", "rows"), COMMITTED)
