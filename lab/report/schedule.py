@@ -48,9 +48,9 @@ class Schedule:
         known = [one for one in self.tests if one.seconds is not None]
         count = f"plan: {len(self.tests)} test{'s' * (len(self.tests) != 1)}"
         if not known:
-            return [f"{count}; nobody has said how long they take"]
+            return [f"{count}; their time is not known"]
         rest = len(self.tests) - len(known)
-        more = f", and {rest} of which nobody has said how long they take" if rest else ""
+        more = f"; the time of {rest} is not known" if rest else ""
         rows = [f"  {duration(one.takes(self.scale, self.repeat)):>12}  {one.title}" for one in known]
         return [f"{count}, about {duration(self.seconds)}{more}", *rows]
 

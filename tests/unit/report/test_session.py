@@ -69,9 +69,9 @@ def test_the_plan_is_printed_with_its_time():
     """Tests of two scales need a cluster each; a test of unknown length is said to be one."""
     first, *rows = Schedule(TESTS, QUICK, 1).lines
     assert Schedule(TESTS, QUICK, 1).seconds == 390 + 2 * CLUSTER_S
-    assert first == "plan: 3 tests, about 7 min 00 s, and 1 of which nobody has said how long they take"
+    assert first == "plan: 3 tests, about 7 min 00 s; the time of 1 is not known"
     assert [row.strip() for row in rows] == ["1 min 30 s  1: CPU", "5 min 00 s  the centre"]
-    assert Schedule(TESTS[2:], QUICK, 1).lines == ["plan: 1 test; nobody has said how long they take"]
+    assert Schedule(TESTS[2:], QUICK, 1).lines == ["plan: 1 test; their time is not known"]
 
 
 def test_repeats_and_scales_take_their_time():
