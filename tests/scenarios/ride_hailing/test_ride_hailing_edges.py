@@ -40,7 +40,7 @@ def live(request):
 @allure.story("More pods than partitions")
 def test_twenty_pods_on_sixteen_partitions(trials, evidence):
     """Four pods have no partition: the group has paid for them, and works no faster."""
-    twenty = variant.policy(policy("trip-analytics"), lag_threshold=300, allow_idle_consumers=True)
+    twenty = variant.policy(policy("trip-analytics"), min_replicas=20, allow_idle_consumers=True)
     record = trials.run(**EVENING | {"policy": twenty, "partitions": PARTITIONS})
     found = surplus_replicas(record)
     with evidence.of(record) as claim:
