@@ -5,6 +5,7 @@ import json
 import math
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -77,10 +78,8 @@ def test_a_test_that_judges_all_records_is_left_out(tmp_path):
 def test_the_archive_is_judged_session_by_session(tmp_path, monkeypatch, capsys):
     """A test that says something else is named, and is a breach; once that is known, anything else is, and the old too."""
     write_json(tmp_path / VERDICTS, {"repeat": 6, "sessions": {"experiments": {"own": [ROW]}}})
-    repository, file = (
-        SimpleNamespace(lock=SimpleNamespace(sessions={"one": None}), fetch=lambda name: tmp_path),
-        tmp_path / "known",
-    )
+    repository: Any = SimpleNamespace(lock=SimpleNamespace(sessions={"one": None}), fetch=lambda name: tmp_path)
+    file = tmp_path / "known.json"
     file.write_text("{}")
 
     def judged(measured, accept=False):
