@@ -19,6 +19,7 @@ from lab.host.machine import available_bytes
 from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs import workload as workloads
+from lab.inputs.clients import DEMANDS
 from lab.inputs.inputs import Inputs
 from lab.inputs.manifests import COMMITTED
 from lab.inputs.workload import PARTITIONS, Workload
@@ -68,7 +69,7 @@ def _there(folder: Path) -> Path:
 def _text(given: Inputs, needed: Estimate, cores: int, memory: int, disk: int) -> str:
     lag = "not simulated" if needed.peak_lag is None else f"{needed.peak_lag:,.0f} messages"
     client = given.workload.client
-    most = carried(client, cores, memory)
+    most = carried(DEMANDS[client], cores, memory)
     drain = "no data" if needed.drain_s is None else duration(needed.drain_s)
     rows = [
         ("", "needed", "there is"),

@@ -19,7 +19,7 @@ from lab.foresee.situation import START_S, Situation, controller_of
 from lab.foresee.usage import CONSUMED, MIB, Footprint
 from lab.host.resources import LOG_BYTES, needed_bytes
 from lab.inputs import anchor
-from lab.inputs.clients import DEMANDS, PYTHON
+from lab.inputs.clients import DEMANDS, PYTHON, Demand
 from lab.inputs.inputs import DRAINED, Inputs
 from lab.inputs.keys import shares
 from lab.inputs.profile import Step
@@ -122,11 +122,24 @@ class Carried:
     together: int
 
 
-def carried(client: str, cores: int, memory: int) -> Carried:
-    """The pods of ``client`` that so many ``cores`` and bytes of ``memory`` carry beside a cluster and a broker."""
-    demand, held = DEMANDS[client], memory - BASE_MEMORY - BROKER_MEMORY - PRODUCER_MEMORY
+def carried(demand: Demand, cores: int, memory: int) -> Carried:
+    """The pods of this ``demand`` that so many ``cores`` and bytes of ``memory`` carry beside a cluster and a broker."""
+    held = memory - BASE_MEMORY - BROKER_MEMORY - PRODUCER_MEMORY
     at_work = min((SPARE * cores - BASE_CORES) / demand.at_work, held / demand.at_most)
     return Carried(max(0, int(at_work)), int(cores * TOGETHER_S / demand.start_cpu_s))
+
+
+def capacity(demand: Demand, cores: int, memory: int) -> str:
+    """How many pods of this ``demand`` so many ``cores`` and bytes of ``memory`` carry, in words."""
+    most = carried(demand, cores, memory)
+    return f"{cores} cores and {memory / MIB:,.0f} MiB carry {most.at_work} such pods, and {most.together} that start together"
+
+
+def pods_note(inputs: Inputs, cores: int, memory: int) -> str:
+    """How many pods of the trial's client so many ``cores`` and bytes of ``memory`` carry, and how many it may have."""
+    client = inputs.workload.client
+    asked = f"up to {inputs.policy.max_replicas} pods with client {client}, up to {starting(inputs)} of which start together"
+    return f"{asked}: {capacity(DEMANDS[client], cores, memory)}"
 
 
 def starting(inputs: Inputs) -> int:
@@ -143,7 +156,7 @@ def check_pods(sides: Sequence[Inputs], cores: int, memory: int) -> None:
     The Python client's are not counted: the experiments are made for two cores with them.
     """
     for client in sorted({one.workload.client for one in sides} - {PYTHON}):
-        own, most = [one for one in sides if one.workload.client == client], carried(client, cores, memory)
+        own, most = [one for one in sides if one.workload.client == client], carried(DEMANDS[client], cores, memory)
         there, begun = sum(one.policy.max_replicas for one in own), sum(map(starting, own))
         if there > most.at_work:
             allowed = f"at most {most.at_work} on {cores} cores and {memory / MIB:,.0f} MiB"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lab import paths
-from lab.inputs import anchor, fidelity, inputs, scaledobject_file, workload
+from lab.host import machine
+from lab.inputs import anchor, clients, fidelity, inputs, scaledobject_file, workload
 from lab.inputs import profile as profiles
 from lab.inputs import scale as scales
 from lab.inputs.inputs import REPLAYED, Inputs
@@ -98,6 +100,10 @@ def header_lines(given: Inputs) -> list[str]:
     start = baseline(policy, given.partitions, given.workload.topics)
     if start.replicas != policy.start:
         lines.append(f"baseline of {start.replicas}, not the floor of {policy.start}: {start.why}")
+    if given.workload.client != clients.PYTHON:
+        from lab.foresee.estimate import pods_note  # a session without a user's files needs no simulation
+
+        lines.append(pods_note(given, os.cpu_count() or 1, machine.total_bytes()))
     phases = [phase for _, _, phase in given.profile.phases()]
     if all(phase == BASELINE for phase in phases):
         lines.append(f"the profile never leaves its phase {BASELINE}: reaction and drain will be no data")

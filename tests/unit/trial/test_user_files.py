@@ -114,6 +114,16 @@ def test_what_will_run_is_told():
     assert user_files.replacement_note(read(UserFiles())) == ""
 
 
+def test_how_many_pods_of_a_client_this_machine_carries_is_told(monkeypatch, tmp_path):
+    """Of another client than Python's; the trial itself refuses more."""
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("lab.host.machine.total_bytes", lambda: 24 * 2**30)
+    work = written(tmp_path, "java.yaml", "kind: Workload\npartitions: 12\nclient: java\n")
+    told = user_files.header_lines(read(UserFiles(ORDERS, PEAK, work)))
+    asked = "up to 12 pods with client java, up to 9 of which start together"
+    assert f"{asked}: 2 cores and 24,576 MiB carry 16 such pods, and 7 that start together" in told
+
+
 def test_what_a_profile_can_not_show_is_told_beforehand(tmp_path):
     """No data is not a pass, and no one should wait for it."""
     steps = "kind: steps\nduration: 600\nsteps: [{at: 0, rate: 1, phase: baseline}, {at: 60, rate: 9, phase: peak}]\n"
