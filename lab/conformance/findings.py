@@ -88,13 +88,14 @@ def _waited(seen: Seen, what: str, stage: str, why: str) -> Finding:
 
 def _stranger(seen: Seen) -> str:
     """Why no member of the group owned the topic's partitions."""
+    login = "Kafka asks for the login in $KAFKA_SETTINGS (without one: --no-login)" if seen.login else ""
     if seen.ended:
-        return seen.ended
+        return "; ".join(filter(None, (seen.ended, login)))
     if seen.elsewhere:
         return f"its members read {', '.join(seen.elsewhere)}, not {seen.topic}: it is to take $TOPIC; {_last_words(seen)}"
     if seen.groups:
         return f"{', '.join(seen.groups)} has members, {seen.group} has none: it is to take $GROUP; {_last_words(seen)}"
-    return f"{seen.group} has no such member; {_last_words(seen)}"
+    return "; ".join(filter(None, (f"{seen.group} has no such member", login, _last_words(seen))))
 
 
 def _last_words(seen: Seen) -> str:
@@ -112,7 +113,8 @@ def _stopped(seen: Seen) -> Finding:
     if not seen.stops:
         return Finding(BLACK_BOX, what, NO_DATA, "not tried")
     if stuck := sum(one.code is None for one in seen.stops):
-        text = f"{stuck} of {len(seen.stops)} processes were there {seen.grace_s:g} s after it; {_last_words(seen)}"
+        there = f"{stuck} of {len(seen.stops)} processes were there {seen.grace_s:g} s after it"
+        text = f"{there}, which goes to the command itself: a script execs its program; {_last_words(seen)}"
         return Finding(BLACK_BOX, what, BREACHED, text)
     codes = ", ".join(sorted({str(one.code) for one in seen.stops}))
     return Finding(BLACK_BOX, what, HELD, f"after {max(one.seconds or 0.0 for one in seen.stops):.1f} s at most, code {codes}")

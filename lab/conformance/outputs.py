@@ -28,19 +28,20 @@ class Outputs:
     """Reads the topics of ``reports``, of ``receipts``, and of what the observer ``watched`` into ``seen``.
 
     It compares what is committed with the receipts all the while: it asks for offsets first, and then reads all receipts.
+    ``login`` has the settings of a client that logs in, none where Kafka does not ask for it.
     """
 
-    def __init__(self, bootstrap: str, seen: Seen, reports: str, receipts: str, watched: str) -> None:
+    def __init__(self, bootstrap: str, seen: Seen, reports: str, receipts: str, watched: str, login: Mapping[str, str]) -> None:
         self._seen, self._receipts = seen, receipts
         self._take: dict[str, Callable[[Any], None]] = {
             reports: self._report,
             receipts: self._receipt,
             watched: self._watch,
         }
-        own: dict[str, Any] = {"group.id": "lab-conformance", "enable.auto.commit": False, "log_level": 2}
+        own: dict[str, Any] = {"group.id": "lab-conformance", "enable.auto.commit": False, "log_level": 2, **login}
         self._consumer = Consumer({"bootstrap.servers": bootstrap, "fetch.wait.max.ms": 20, **own})
         self._consumer.assign([TopicPartition(topic, 0, 0) for topic in self._take])
-        self._lag = LagReader(bootstrap, seen.group, seen.topic)
+        self._lag = LagReader(bootstrap, seen.group, seen.topic, settings=login)
         self._owned: dict[str, frozenset[int]] = {}
         self._elsewhere: set[str] = set()
         self._rows: list[dict[str, Any]] = []  # reports, as they came

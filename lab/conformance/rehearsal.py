@@ -11,20 +11,22 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lab import clock
 from lab.conformance.outputs import Outputs
-from lab.conformance.seen import COMMIT, FINISH, JOIN, LEAVE, RECOVER, SHARE, TAKE_OVER, Seen, Stop, Wait
+from lab.conformance.seen import COMMIT, FINISH, JOIN, LEAVE, RECOVER, SHARE, TAKE_OVER, Seen, Stop, Used, Wait, demand
 from lab.conformance.traffic import Pair, Traffic
 from lab.errors import LabFault
 from lab.host import processes
 from lab.host.processes import Daemon
-from lab.inputs.own_consumer import POD_NAME
+from lab.inputs.own_consumer import POD_NAME, login_variables
 from lab.kafka import topics
 from lab.kafka.lag import LagReader
 from lab.kubelet.environment import expand
+from lab.record import contract
 from lab.wait import until
 
 PARTITIONS = 6  # two for each of three members
@@ -66,33 +68,43 @@ class Rehearsal:
     """A rehearsal of ``consumer`` under the lab's run folder ``run``, on the broker at ``bootstrap``.
 
     ``name`` tells its topics from others there. ``messages`` are sent again and again; without any the lab's events are.
+    ``login`` has the settings of librdkafka with which a client logs in, none where the broker does not ask for it.
     """
 
     def __init__(
-        self, run: Path, bootstrap: str, name: str, consumer: Consumer, patience: Patience, messages: Sequence[Pair] = ()
+        self,
+        run: Path,
+        bootstrap: str,
+        name: str,
+        consumer: Consumer,
+        patience: Patience,
+        messages: Sequence[Pair] = (),
+        login: Mapping[str, str] | None = None,
     ) -> None:
         self._run, self._bootstrap, self._consumer, self._patience = run, bootstrap, consumer, patience
+        self._login = dict(login or {})
         kinds = ("receipts", "reports", "dlq", "output")
         self._single = {f"{kind.upper()}_TOPIC": f"{kind}-{name}" for kind in kinds}
         self._group, self._topic, self._watched = f"enrich-{name}", f"events-{name}", f"watched-{name}"
         self._running: dict[str, Daemon] = {}
         self._logs: dict[str, Path] = {}
         self._messages = messages
-        self._seen = Seen(self._group, self._topic, PARTITIONS, patience.grace_s)
+        self._seen = Seen(self._group, self._topic, PARTITIONS, patience.grace_s, login=bool(login))
 
     def run(self) -> Seen:
         """Go through all stages, as far as the consumer comes. Raises :class:`LabFault` where the lab's own parts fail."""
         single, seen = self._single, self._seen
         wanted = dict.fromkeys([*single.values(), self._watched], 1) | {self._topic: PARTITIONS}
-        topics.create(self._bootstrap, wanted | {single["OUTPUT_TOPIC"]: PARTITIONS})
+        topics.create(self._bootstrap, wanted | {single["OUTPUT_TOPIC"]: PARTITIONS}, self._login)
         seen.began = clock.now()
         read = single["REPORTS_TOPIC"], single["RECEIPTS_TOPIC"], self._watched
         with ExitStack() as parts:
-            self._lag = LagReader(self._bootstrap, self._group, self._topic)
+            self._lag = LagReader(self._bootstrap, self._group, self._topic, settings=self._login)
             self._observer = self._observe()
             parts.callback(processes.stop, self._run, self._observer, KILL_S)
-            self._outputs = parts.enter_context(Outputs(self._bootstrap, seen, *read))
-            self._traffic = parts.enter_context(Traffic(self._bootstrap, self._topic, PARTITIONS, self._messages))
+            self._outputs = parts.enter_context(Outputs(self._bootstrap, seen, *read, self._login))
+            traffic = Traffic(self._bootstrap, self._topic, PARTITIONS, self._messages, self._login)
+            self._traffic = parts.enter_context(traffic)
             parts.callback(self._kill_all)
             self._live()
             self._kill_all()
@@ -114,6 +126,8 @@ class Rehearsal:
             seen.groups = self._other_groups()
             return
         self._tell(JOIN)
+        first = next(iter(self._running))
+        joined = self._used(first)
         commits = self._wait(COMMIT, lambda: self._behind(0) == {}, patience.commit_s)
         self._start(2)
         if not self._wait(SHARE, lambda: self._shared(3), patience.share_s):
@@ -128,6 +142,7 @@ class Rehearsal:
         if commits:
             self._commit_all(FINISH)
         self._send(True)
+        seen.demand = demand(joined, self._used(first))
         before = set(self._outputs.owned)
         self._kill_all()
         self._start(1)
@@ -140,8 +155,9 @@ class Rehearsal:
     def _observe(self) -> Daemon:
         flags = {"topic": self._topic, "group": self._group, "reports-topic": self._watched, "metrics-port": 0}
         flags |= {"bootstrap-servers": self._bootstrap, "interval-ms": 100}
+        env = {**os.environ, "HOSTNAME": "observer", **login_variables(self._login)}
         command = [sys.executable, "-m", "lab.programs.observer", *(f"--{name}={value}" for name, value in flags.items())]
-        return processes.start(self._run, f"observer-{self._topic}", command, {**os.environ, "HOSTNAME": "observer"})
+        return processes.start(self._run, f"observer-{self._topic}", command, env)
 
     def _start(self, count: int) -> None:
         for number in range(len(self._logs) + 1, len(self._logs) + 1 + count):
@@ -149,12 +165,23 @@ class Rehearsal:
             variables = {
                 **{"BOOTSTRAP_SERVERS": self._bootstrap, "TOPIC": self._topic, "GROUP": self._group},
                 **self._single,
+                **login_variables(self._login),
                 **{POD_NAME: pod, "HOSTNAME": pod, "POD_IP": f"127.77.{os.getpid() % 250}.{number}"},
             }
             own = {name: expand(value, variables) for name, value in self._consumer.env.items()}
             env = {**os.environ, **variables, **own}
             daemon = processes.start(self._run, f"{pod}-of-{self._topic}", self._consumer.command, env)
             self._running[pod], self._logs[pod] = daemon, daemon.log
+
+    def _used(self, pod: str) -> Used | None:
+        """What the processes of ``pod`` have used; None where one has just ended."""
+        try:
+            leader = psutil.Process(self._running[pod].process.pid)
+            tree = [leader, *leader.children(recursive=True)]
+            cpu = sum(sum(one.cpu_times()[:2]) for one in tree)
+            return Used(time.monotonic(), cpu, sum(one.memory_info().rss for one in tree))
+        except psutil.NoSuchProcess:
+            return None
 
     def _send(self, on: bool) -> None:
         self._outputs.traffic = on and not self._seen.waits  # until the first pause: what comes after it is a kill
@@ -235,7 +262,7 @@ class Rehearsal:
         return len(took) == len(chosen)
 
     def _other_groups(self) -> tuple[str, ...]:
-        admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 2})
+        admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 2, **self._login})
         listed = admin.list_consumer_groups(request_timeout=ANSWER_S).result().valid or []
         stable = (one.group_id for one in listed if getattr(one, "state", None) == ConsumerGroupState.STABLE)
         return tuple(sorted(name for name in stable if name != self._group))
@@ -253,5 +280,5 @@ class Rehearsal:
 
 
 def _last_line(log: Path) -> str:
-    """The last line of a process's output that has anything, "" for none."""
-    return next((one.strip()[:200] for one in reversed(log.read_text(errors="replace").splitlines()) if one.strip()), "")
+    """What the end of a process's output says, "" for nothing."""
+    return contract.last_words(log.read_text(errors="replace").splitlines())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+from lab.inputs.clients import Demand
 
 # The stages, in order. What is waited for in each:
 JOIN = "one member owns all partitions"
@@ -15,6 +17,7 @@ FINISH = "all is committed"  # nothing more came
 TAKE_OVER = "another member owns all partitions"  # the one was killed, and a new one started
 RECOVER = "all is committed again"
 AT_REST = (JOIN, SHARE, LEAVE)  # stages after which what members report is compared with what is seen
+LEAST = 0.001  # of CPU: the kernel counts it in steps of 10 ms
 
 Owned = Mapping[str, frozenset[int]]  # partitions by pod
 
@@ -35,6 +38,22 @@ class Stop:
     code: int | None
 
 
+class Used(NamedTuple):
+    """CPU, s, that processes had used ``at`` a time, monotonic s, and the bytes that they had resident."""
+
+    at: float
+    cpu_s: float
+    resident: int
+
+
+def demand(joined: Used | None, later: Used | None) -> Demand | None:
+    """What a pod takes, by what it had used when it had ``joined`` and ``later``; None where either is not known."""
+    if joined is None or later is None:
+        return None
+    at_work = (later.cpu_s - joined.cpu_s) / (later.at - joined.at)
+    return Demand(max(at_work, LEAST), later.resident, joined.resident, max(joined.cpu_s, LEAST), start_more_s=0.0)
+
+
 @dataclass
 class Seen:
     """The life of a consumer of ``group`` on ``partitions`` of ``topic``, from ``began`` to ``over`` (epoch s).
@@ -46,7 +65,8 @@ class Seen:
     ended by itself, and how; ``last_words`` is the last line that any wrote. ``commits`` are (time, offset) of each partition
     while messages came, ``committed`` the offsets when all was over. ``told`` has what its ``reports`` say that
     each pod owned after each stage of AT_REST. ``ahead`` are (partition, committed offset, offset that receipts had come to)
-    where more was committed than had a receipt. ``checks`` are the CRC-32 of what was sent, by partition and offset.
+    where more was committed than had a receipt. ``checks`` are the CRC-32 of what was sent, by partition and offset. Kafka
+    asked for a ``login``, or did not. ``demand`` is what one takes with a share of the traffic, None where it was not seen.
     """
 
     group: str
@@ -71,6 +91,8 @@ class Seen:
     bad_receipt: str = ""
     ahead: list[tuple[int, int, int]] = field(default_factory=list)
     checks: dict[tuple[int, int], int] = field(default_factory=dict)
+    login: bool = False
+    demand: Demand | None = None
 
     def took(self, stage: str) -> float | None:
         """How long ``stage`` took, s; None where it was not reached or not tried."""

@@ -11,7 +11,7 @@ import base64
 import itertools
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -34,11 +34,15 @@ Pair = tuple[bytes | None, bytes]  # key and value
 class Traffic:
     """Sends ``samples`` to ``topic`` again and again, or without any the lab's events, between :meth:`start` and :meth:`stop`.
 
-    ``checks`` has the CRC-32 of each message that the broker has, by partition and offset.
+    ``login`` has the settings of a client that logs in. ``checks`` has the CRC-32 of each message that the broker has, by
+    partition and offset.
     """
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int, samples: Sequence[Pair] = ()) -> None:
-        self._producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 5, "log_level": 2})
+    def __init__(
+        self, bootstrap: str, topic: str, partitions: int, samples: Sequence[Pair] = (), login: Mapping[str, str] | None = None
+    ) -> None:
+        own: dict[str, Any] = {"acks": "all", "linger.ms": 5, "log_level": 2, **(login or {})}
+        self._producer = Producer({"bootstrap.servers": bootstrap, **own})
         self._topic, self._partitions = topic, itertools.cycle(range(partitions))
         self._pairs: Iterator[Pair] = itertools.cycle(samples) if samples else map(_event, itertools.count())
         self._halt = threading.Event()

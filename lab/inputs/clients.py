@@ -77,5 +77,7 @@ def check(given: Any, where: object) -> None:
 
 def check_runtime(client: str, runtime: str) -> None:
     """Raise :class:`InputError` for a ``client`` whose program the ``runtime`` does not have."""
+    if client != PYTHON and runtime == "existing":
+        raise InputError("trial", "client", client, f"{PYTHON} on an existing cluster: --lab-pod-image has no other")
     if client != PYTHON and runtime != "binary":
-        raise InputError("trial", "client", client, f"{PYTHON} but on binary: the image of pods has no other")
+        raise InputError("trial", "client", client, f"{PYTHON} on {runtime}: the image of pods has no other")

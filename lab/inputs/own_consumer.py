@@ -7,6 +7,7 @@ docs/your-consumer.md. ``$(NAME)`` in a variable of its own stands for one of th
 from __future__ import annotations
 
 import copy
+import json
 import os
 import shlex
 import shutil
@@ -16,13 +17,24 @@ from typing import Any
 
 from lab.errors import InputError
 from lab.flags import Kind
+from lab.kafka import forms
 
 BLACK_BOX, REPORTS, RECEIPTS = RUNGS = ("black-box", "reports", "receipts")
 POD_NAME = "POD_NAME"
 PROCESSES = "binary"  # the runtime whose pods are processes of this machine
 EXISTING = "existing"
 OFF = "producer/off"  # the driver of a trial whose traffic is the user's own too
+SETTINGS = "KAFKA_SETTINGS"  # a login as JSON
+LOGIN = {"KAFKA_USERNAME": "username", "KAFKA_PASSWORD": "password"}  # its parts by themselves, and their keys in its Secret
 _SCRAPED = "prometheus.io/"
+
+
+def login_variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """The variables in which a consumer finds the login of these ``settings`` of librdkafka; none without one."""
+    if not settings:
+        return {}
+    parts = forms.keda(settings)
+    return {SETTINGS: json.dumps(dict(settings)), **{name: parts[key] for name, key in LOGIN.items() if key in parts}}
 
 
 def _command(text: str) -> str:
@@ -94,7 +106,8 @@ def check(command: str, image: str, runtime: str, driver: str = "") -> None:
     if runtime == PROCESSES and (command or image):
         program(command, "trial")
     elif command and not image:
-        raise InputError("trial", "image", None, f"an image of your own consumer on {runtime}, where pods are containers")
+        where = "an existing cluster" if runtime == EXISTING else runtime
+        raise InputError("trial", "image", None, f"an image of your own consumer on {where}, where pods are containers")
 
 
 def put(deployment: Mapping[str, Any], *, command: str, image: str, env: str, rung: str, runtime: str) -> dict[str, Any]:
@@ -119,6 +132,9 @@ def put(deployment: Mapping[str, Any], *, command: str, image: str, env: str, ru
         own = {"PATH": os.environ.get("PATH", os.defpath)} | own
     else:
         container["image"] = image
+    secret = next(one for one in container["env"] if one["name"] == SETTINGS)["valueFrom"]["secretKeyRef"]
+    login = {name: secret | {"key": key} for name, key in LOGIN.items()}
+    container["env"] += [{"name": name, "valueFrom": {"secretKeyRef": key}} for name, key in login.items()]
     container["env"] += [{"name": POD_NAME, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]
     container["env"] += [{"name": name, "value": value} for name, value in own.items()]
     return made

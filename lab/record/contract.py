@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -55,6 +57,7 @@ class Report:
 KINDS = (Receipt, Report)
 ASSIGNED = "assigned"
 CHANGES = get_args(Change)
+LINES, SHOWN = 20, 200  # of the end of an output, and characters of a line
 
 
 def json_schema() -> dict[str, Any]:
@@ -77,6 +80,16 @@ def line(text: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return row if isinstance(row, dict) and row.get("event") in CHANGES else None
+
+
+def last_words(output: Sequence[str]) -> str:
+    """The line that says most at the end of a consumer's ``output``: the last that names an error, else that has a word.
+
+    After its error many a program writes a stack, or the braces of an object.
+    """
+    lines = [line.strip()[:SHOWN] for line in output[-LINES:] if re.search(r"\w", line)]
+    errors = [line for line in lines if re.search("error|exception|fatal", line, re.IGNORECASE)]
+    return next(iter((errors or lines)[-1:]), "")
 
 
 if __name__ == "__main__":

@@ -24,13 +24,12 @@ log = logging.getLogger("lab.trial")
 
 CONSUMER = "consumer"
 RESTARTS = 2  # from then on a kubelet waits longer and longer before the next start
-LINES = 20  # of an output, among which is the last that says anything
 NEARLY_S = 2.0  # before the end of its grace: then a pod that ignores SIGTERM is still there to be seen
 ANSWER_S = 10.0
 SILENT_S = 86_400.0  # an output that nothing is written to is followed on
 LATE_S = 10.0  # until the end of a container is told, after that of its output
 TRIES = 5  # to read an output again
-SHOWN = 200  # characters of a line
+_COMING = ("ContainerCreating", "PodInitializing", "CrashLoopBackOff")  # it starts, or has started and ended
 
 Pod = dict[str, Any]
 Key = tuple[str, str]
@@ -57,27 +56,44 @@ def overdue(pods: list[Pod], now: float) -> list[str]:
     return found
 
 
-def stranger(owned: Mapping[str, int], elsewhere: Mapping[str, Any] | None, rung: str, partitions: int, group: str) -> str:
-    """Why a group is not at work, by who ``owned`` how many partitions and the report of other topics. Pure."""
+def unstarted(pods: list[Pod]) -> str:
+    """Why the first of ``pods`` that waits for its container does so, as for an image that can't be pulled; "" of none."""
+    for pod in pods:
+        status = (pod.get("status", {}).get("containerStatuses") or [{}])[0]
+        waits = status.get("state", {}).get("waiting") or {}
+        if waits.get("reason") not in (None, *_COMING):
+            why = f"{waits['reason']}: {waits.get('message') or 'no reason is given'}"
+            return f"{pod['metadata']['name']} does not start: {why[: contract.SHOWN]}"
+    return ""
+
+
+def stranger(
+    owned: Mapping[str, int], elsewhere: Mapping[str, Any] | None, rung: str, partitions: int, group: str, login: bool
+) -> str:
+    """Why a group is not at work, by who ``owned`` how many partitions and the report of other topics. Pure.
+
+    Kafka asks for a ``login``, or does not.
+    """
     if elsewhere is not None:
         return f"its members read {', '.join(elsewhere['topics'])}: it is to take $TOPIC"
     held = {name: count for name, count in owned.items() if count}
     if held:
         return f"{len(held)} members own {sum(held.values())} of {partitions} partitions"
     if rung == BLACK_BOX:
-        return f"{group} has no member that owns a partition: it is to take $GROUP and $TOPIC"
+        login_too = ", and to log in by $KAFKA_SETTINGS" if login else ""
+        return f"{group} has no member that owns a partition: it is to take $GROUP and $TOPIC{login_too}"
     return f"no report of partitions that were assigned; elastic-lab check-consumer says what of rung {rung} it fulfils"
 
 
 def last_line(api: client.ApiClient, namespace: str, pod: str, *, previous: bool = False) -> str:
-    """The last line that a pod wrote, "" where it wrote none or can't be asked."""
+    """What the end of a pod's output says, "" where it wrote nothing or can't be asked."""
     try:
         said = client.CoreV1Api(api).read_namespaced_pod_log(
-            pod, namespace, container=CONSUMER, previous=previous, tail_lines=LINES, _request_timeout=ANSWER_S
+            pod, namespace, container=CONSUMER, previous=previous, tail_lines=contract.LINES, _request_timeout=ANSWER_S
         )
     except (ApiException, HTTPError, NoAnswer):
         return ""
-    return next((line.strip()[:SHOWN] for line in reversed((said or "").splitlines()) if line.strip()), "")
+    return contract.last_words((said or "").splitlines())
 
 
 class Stdout:

@@ -252,9 +252,12 @@ class Stage:
         if not work.own:
             return ""
         owned, elsewhere = self.reports.owned(), self.reports.last("elsewhere")
-        why = own_consumer.stranger(owned, elsewhere, work.rung, self.inputs.partitions, self.names["GROUP"])
-        pods = [pod["metadata"]["name"] for pod in self.transitions.pods(CONSUMER)]
-        lines = (own_consumer.last_line(self.api, self.namespace, pod) for pod in pods)
+        pods = self.transitions.pods(CONSUMER)
+        if why := own_consumer.unstarted(pods):
+            return why
+        login = bool(self.cluster.kafka_settings)
+        why = own_consumer.stranger(owned, elsewhere, work.rung, self.inputs.partitions, self.names["GROUP"], login)
+        lines = (own_consumer.last_line(self.api, self.namespace, pod["metadata"]["name"]) for pod in pods)
         return f"{why}; its last line: {next(filter(None, lines), 'none')}"
 
     def halt(self) -> None:

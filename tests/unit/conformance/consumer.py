@@ -14,6 +14,7 @@ FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
 POD, BOOTSTRAP = os.environ["POD_NAME"], os.environ["BOOTSTRAP_SERVERS"]
 group = "another" if FAULT == "wrong group" else os.environ["GROUP"]
 topic = os.environ["OTHER_TOPIC" if FAULT == "wrong topic" else "TOPIC"]
+login = {} if FAULT == "does not log in" else json.loads(os.environ.get("KAFKA_SETTINGS", "{}"))
 consumer = Consumer(
     {
         "bootstrap.servers": BOOTSTRAP,
@@ -24,9 +25,10 @@ consumer = Consumer(
         "session.timeout.ms": 6000,
         "heartbeat.interval.ms": 500,
         "partition.assignment.strategy": "cooperative-sticky",
+        **login,
     }
 )
-producer = Producer({"bootstrap.servers": BOOTSTRAP, "acks": "all"})
+producer = Producer({"bootstrap.servers": BOOTSTRAP, "acks": "all", **login})
 owned, done, stopping = set(), {}, False
 batches = 0
 

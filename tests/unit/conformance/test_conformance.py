@@ -15,14 +15,16 @@ import jsonschema
 import pytest
 
 from lab import paths, yamlfile
+from lab.cluster.broker import Broker
 from lab.commands import check_consumer
 from lab.conformance import traffic
 from lab.conformance.findings import BREACHED, HELD, NO_DATA, NOTE, Finding, findings, fulfilled
 from lab.conformance.rehearsal import Consumer, Patience, Rehearsal
-from lab.conformance.seen import AT_REST, COMMIT, FINISH, JOIN, Seen, Stop, Wait
+from lab.conformance.seen import AT_REST, COMMIT, FINISH, JOIN, LEAST, Seen, Stop, Used, Wait, demand
 from lab.errors import InputError
 from lab.host import processes, runs
 from lab.inputs import workload
+from lab.inputs.clients import DEMANDS, JAVA, Demand
 from lab.inputs.consumer import Cost
 from lab.inputs.own_consumer import BLACK_BOX, RECEIPTS, REPORTS, RUNGS
 from lab.programs.consumer.downstream import summarize
@@ -37,12 +39,13 @@ NO_JOIN = replace(QUICK, join_s=8)
 
 
 @pytest.fixture
-def rehearsed(bootstrap: str) -> Iterator[Callable[..., list[Finding]]]:
-    """Rehearses a consumer that is started so on the session's broker; returns what was found."""
-    run = runs.open_run()
+def rehearsed(closed: Broker) -> Iterator[Callable[..., list[Finding]]]:
+    """Rehearses a consumer that is started so on a broker that asks for a login; returns what was found."""
+    run, asked = runs.open_run(), closed.settings
 
     def rehearse(*command: str, patience: Patience = QUICK, **env: str) -> list[Finding]:
-        return findings(Rehearsal(run, bootstrap, uuid.uuid4().hex[:8], Consumer(command, env), patience).run())
+        name, own = uuid.uuid4().hex[:8], Consumer(command, env)
+        return findings(Rehearsal(run, closed.bootstrap, name, own, patience, login=asked).run())
 
     yield rehearse
     processes.clear(run)
@@ -72,12 +75,13 @@ def test_a_consumer_that_keeps_the_contract_fulfils_all_of_it(rehearsed, command
         ("receipts with gaps", "covers each message", "are committed and in no receipt, first offset", REPORTS),
         ("crashes", "joins its group", "ended by itself with code 1; its last line: no such table: orders", ""),
         ("wrong topic", "joins its group", "its members read $(OUTPUT_TOPIC), not events-", ""),
+        ("does not log in", "joins its group", "; Kafka asks for the login in $KAFKA_SETTINGS", ""),
         ("hides what is revoked", "reports what it owns", "", BLACK_BOX),
     ],
 )
 def test_a_broken_consumer_is_told_what_it_breaks(rehearsed, fault, what, why, best):
     """By one line with its last output where it never joins; the rungs below are fulfilled all the same."""
-    patience = NO_JOIN if fault.startswith("wrong") else QUICK
+    patience = NO_JOIN if fault.startswith(("wrong", "does not log in")) else QUICK
     found = rehearsed(sys.executable, str(SCRIPT), fault, patience=patience, OTHER_TOPIC="$(OUTPUT_TOPIC)")
     why = why.replace("$(OUTPUT_TOPIC)", "output-")
     assert why.partition("output-")[0] in failing(found)[what]
@@ -136,6 +140,19 @@ def test_what_is_seen_decides_the_rung(changes, best, text):
     assert {one.verdict for one in found if text in one.text} <= ({HELD, NOTE} if best == RECEIPTS else {BREACHED, NO_DATA})
 
 
+@pytest.mark.parametrize(
+    ("joined", "later", "at_work", "start"),
+    [
+        (Used(10.0, 1.5, 100), Used(20.0, 2.0, 130), 0.05, 1.5),
+        (Used(10.0, 0.0, 100), Used(20.0, 0.0, 130), LEAST, LEAST),
+    ],
+)
+def test_what_a_pod_takes_is_what_it_has_used(joined, later, at_work, start):
+    """CPU until it has joined, and a second after; so little that the kernel counts none of it is not nothing."""
+    assert demand(joined, later) == Demand(at_work, at_most=130, held=100, start_cpu_s=start, start_more_s=0.0)
+    assert demand(None, later) is demand(joined, None) is None
+
+
 def test_the_published_schema_is_that_of_the_types_and_of_what_the_lab_writes():
     """``python -m lab.record.contract`` writes it. A receipt of the lab's own consumer, and reports of it, keep it."""
     assert json.loads(json.dumps(contract.json_schema())) == SCHEMA
@@ -177,6 +194,20 @@ def test_the_examples_of_the_page_keep_the_schema():
 def test_a_report_is_a_line_of_its_own(line, event):
     """Other lines of its output are its own business."""
     assert (contract.line(line) or {}).get("event") == event
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        (["started", "working", ""], "working"),
+        (["KafkaJSConnectionError: closed {", "  cause: undefined", "}"], "KafkaJSConnectionError: closed {"),
+        (["an error of long ago", *["working"] * 20], "working"),
+        ([" ", "}"], ""),
+    ],
+)
+def test_the_last_words_of_an_output_are_its_error(output, words):
+    """Not the stack or the braces behind it, and not an error that is long past."""
+    assert contract.last_words(output) == words
 
 
 @pytest.mark.parametrize(
@@ -249,11 +280,15 @@ def test_the_command_says_rung_by_rung_what_is_fulfilled(monkeypatch, tmp_path, 
     """And ends with 1 where the file names a higher one."""
     file = tmp_path / "mine.yaml"
     file.write_text(f"kind: Workload\ncommand: {shlex.join([sys.executable, str(SCRIPT)])}\nrung: receipts\n")
-    options = type("Options", (), {"workload": file, "messages": None})
-    for changes, code, last in (({}, 0, "it fulfils: receipts"), ({"receipts": []}, 1, "it fulfils: reports; its file says")):
+    options = type("Options", (), {"workload": file, "messages": None, "no_login": False})
+    for changes, code, last in (
+        ({}, 0, "it fulfils: receipts"),
+        ({"receipts": [], "demand": DEMANDS[JAVA]}, 1, "it fulfils: reports; its file says"),
+    ):
         seen = Seen(**vars(WHOLE) | changes)
         monkeypatch.setattr(check_consumer, "rehearse", lambda *_, seen=seen: seen)
         assert check_consumer.run(options) == code
         said = capsys.readouterr().out
+        assert ("1.3 s of CPU until it has joined, and then 65 millicores and 140 MiB" in said) == bool(changes)
         assert "black-box\n  ✔ joins its group: held" in said
         assert last in said

@@ -9,9 +9,11 @@ from kubernetes.client.exceptions import ApiException
 
 from lab.errors import InputError, LabFault
 from lab.inputs import objects
-from lab.inputs.own_consumer import BLACK_BOX, RECEIPTS, REPORTS
+from lab.inputs.own_consumer import BLACK_BOX, RECEIPTS, REPORTS, login_variables
 from lab.inputs.workload import Workload
+from lab.kafka import login
 from lab.trial import own_consumer, phases, traffic_start, user_files
+from lab.trial.addresses import login_objects
 from lab.trial.listen import Listener
 from lab.wait import until
 from tests.unit.inputs.written import trial
@@ -64,12 +66,26 @@ def test_who_tells_less_is_observed(rung, members):
     assert ("Deployment", "observer") not in applied()
 
 
+def test_a_login_is_found_in_a_trial_as_in_the_check():
+    """Each variable is a key of the Secret that a trial makes, which there need not be; without a login there is none."""
+    settings = login.new()
+    secret = login_objects(settings, "127.0.0.1:9092")[0]["stringData"]
+    (container,) = applied(command="true")["Deployment", "consumer"]["spec"]["template"]["spec"]["containers"]
+    named = {one["name"]: one["valueFrom"].get("secretKeyRef") for one in container["env"] if "valueFrom" in one}
+    found = {name: key for name, key in named.items() if key}
+    assert {name: secret[key["key"]] for name, key in found.items()} == login_variables(settings)
+    assert all(key["optional"] for key in found.values())
+    assert login_variables({}) == {}
+
+
 @pytest.mark.parametrize(
     ("work", "runtime", "line"),
     [
         ({"image": "mine"}, "binary", "trial: command: missing"),
         ({"command": "no-such-program"}, "binary", "'no-such-program' is not allowed; allowed: a program that is there"),
         ({"command": "true"}, "kind", "trial: image: missing; allowed: an image of your own consumer on kind"),
+        ({"command": "true"}, "existing", "an image of your own consumer on an existing cluster, where pods are containers"),
+        ({"client": "java"}, "existing", "client: 'java' is not allowed; allowed: python on an existing cluster"),
     ],
 )
 def test_a_consumer_that_the_runtime_cant_start_is_refused(work, runtime, line):
@@ -120,17 +136,33 @@ def test_a_consumer_that_ignores_sigterm_is_seen_before_it_is_killed(seen, now, 
 
 
 @pytest.mark.parametrize(
-    ("owned", "elsewhere", "rung", "line"),
+    ("owned", "elsewhere", "rung", "asked", "line"),
     [
-        ({}, {"topics": ["orders"]}, BLACK_BOX, "its members read orders: it is to take $TOPIC"),
-        ({"a": 3, "b": 0}, None, BLACK_BOX, "1 members own 3 of 24 partitions"),
-        ({}, None, BLACK_BOX, "g has no member that owns a partition"),
-        ({}, None, REPORTS, "no report of partitions that were assigned"),
+        ({}, {"topics": ["orders"]}, BLACK_BOX, False, "its members read orders: it is to take $TOPIC"),
+        ({"a": 3, "b": 0}, None, BLACK_BOX, False, "1 members own 3 of 24 partitions"),
+        ({}, None, BLACK_BOX, False, "g has no member that owns a partition: it is to take $GROUP and $TOPIC"),
+        ({}, None, BLACK_BOX, True, "and to log in by $KAFKA_SETTINGS"),
+        ({}, None, REPORTS, True, "no report of partitions that were assigned"),
     ],
 )
-def test_a_consumer_that_does_not_come_to_work_is_told_why(owned, elsewhere, rung, line):
+def test_a_consumer_that_does_not_come_to_work_is_told_why(owned, elsewhere, rung, asked, line):
     """By what is seen of its group, or not told by it."""
-    assert line in own_consumer.stranger(owned, elsewhere, rung, 24, "g")
+    assert line in own_consumer.stranger(owned, elsewhere, rung, 24, "g", asked)
+
+
+@pytest.mark.parametrize(
+    ("state", "line"),
+    [
+        ({"waiting": {"reason": "ImagePullBackOff", "message": "gone"}}, "a does not start: ImagePullBackOff: gone"),
+        ({"waiting": {"reason": "InvalidImageName"}}, "a does not start: InvalidImageName: no reason is given"),
+        ({"waiting": {"reason": "ContainerCreating"}}, ""),
+        ({"running": {}}, ""),
+    ],
+)
+def test_an_image_that_can_t_be_had_is_told_before_what_its_group_lacks(state, line):
+    """The first pod that waits says why; one without a container yet does not."""
+    waits = {"metadata": {"name": "a"}, "status": {"containerStatuses": [{"state": state}]}}
+    assert own_consumer.unstarted([{"metadata": {"name": "b"}}, waits]) == line
 
 
 @pytest.mark.parametrize(
