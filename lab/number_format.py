@@ -33,3 +33,8 @@ def duration(seconds: float) -> str:
     """A time for people: ``2 h 05 min``, or ``4 min 30 s``."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {rest:02d} s"
+
+
+def many(count: int, what: str) -> str:
+    """So many of ``what``: "1 row", "2 rows"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

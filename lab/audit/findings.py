@@ -67,7 +67,7 @@ def audit(texts: Mapping[str, str], facts: Facts) -> Audit:
     items: list[Item] = []
     unread: list[str] = []
     for name, text in texts.items():
-        found, errors = _read(name, text)
+        found, errors = read(name, text)
         items += found
         unread += errors
     fleet = Fleet(items)
@@ -78,7 +78,7 @@ def audit(texts: Mapping[str, str], facts: Facts) -> Audit:
     return Audit(len(every), counts, tuple(found_all), tuple(_unchecked(every, facts)), tuple(unread))
 
 
-def _read(name: str, text: str) -> tuple[list[Item], list[str]]:
+def read(name: str, text: str) -> tuple[list[Item], list[str]]:
     """The objects in ``text``, and what in it can't be read."""
     unread: list[str] = []
     found: list[Document] = []

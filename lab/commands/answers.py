@@ -19,6 +19,7 @@ from lab.foresee.curve import Change
 from lab.foresee.estimate import Estimate
 from lab.foresee.explain import Explained
 from lab.foresee.sync import Sync
+from lab.foresee.traffic import Errors, Phase
 from lab.judge.claim import Verdict
 from lab.typed import Strict
 
@@ -125,6 +126,26 @@ class Plane(Question):
 
 
 @dataclass(frozen=True)
+class Profiled(Strict):
+    """The answer of ``profile``: it begins at ``begin`` (epoch s), and has so many ``steps`` of what so many ``series`` show.
+
+    ``kept`` and ``phases`` are of rates times ``factor``; ``yaml`` is the profile.
+    """
+
+    source: str
+    begin: float
+    duration_s: float
+    sample_s: float
+    series: int
+    factor: float
+    steps: int
+    kept: Errors
+    phases: tuple[Phase, ...]
+    notes: tuple[str, ...]
+    yaml: str
+
+
+@dataclass(frozen=True)
 class Threshold(Strict):
     """The answer of ``threshold``: ``rate`` in messages/s."""
 
@@ -155,8 +176,8 @@ class Judged(Strict):
 
 
 KINDS: dict[str, Any] = {
-    "audit": Audit, "estimate": Estimate, "explain": Explained, "judge": Judged, "plane": Plane, "simulate": Simulated,
-    "sync": Sync, "threshold": Threshold, "tune": Tuned,
+    "audit": Audit, "estimate": Estimate, "explain": Explained, "judge": Judged, "plane": Plane, "profile": Profiled,
+    "simulate": Simulated, "sync": Sync, "threshold": Threshold, "tune": Tuned,
 }  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from lab.commands.text import as_json
 from lab.errors import BAD_INPUT, BREACHED, HELD, InputError, one_line
 from lab.flags import NAME, Flags, Kind, choice, number, whole
 from lab.inputs import scale as scales
+from lab.number_format import many
 
 NOTHING = "nothing"
 KINDS = "scaledobjects.keda.sh,horizontalpodautoscalers,deployments,statefulsets,poddisruptionbudgets,limitranges"
@@ -62,7 +63,7 @@ def run(options: Namespace) -> int:
     texts, unread = _texts(options)
     gc.disable()  # all that is read is kept: looking for garbage in it takes most of a fleet's time
     try:
-        found = findings.audit(texts, _facts(options))
+        found = findings.audit(texts, facts(options))
     finally:
         gc.enable()
     found = replace(found, unread=(*unread, *found.unread))
@@ -76,13 +77,18 @@ def run(options: Namespace) -> int:
         print(as_sarif(found))
     else:
         print("\n".join(_lines(found)))
-    severe = SEVERITIES[: 0 if options.fail_on == NOTHING else SEVERITIES.index(options.fail_on) + 1]
-    if any(one.severity in severe for one in found.findings):
+    if any(one.severity in severe(options.fail_on) for one in found.findings):
         return BREACHED
     return BAD_INPUT if found.unread else HELD
 
 
-def _facts(options: Namespace) -> Facts:
+def severe(fail_on: str) -> Sequence[str]:
+    """The severities that ``--fail-on`` ends with 1 for."""
+    return SEVERITIES[: 0 if fail_on == NOTHING else SEVERITIES.index(fail_on) + 1]
+
+
+def facts(options: Namespace) -> Facts:
+    """What the flags say that no object has."""
     return Facts(
         partitions=options.partitions or {},
         commit_s=options.commit_s,
@@ -157,16 +163,12 @@ def _lines(found: Audit) -> Iterator[str]:
         yield from (f"    {line}" for line in one.diff.splitlines()[2:])
         yield f"    {'shown by ' + one.test if one.test else 'read in the source'}{_threads(one.threads)}"
     for rest in found.unchecked:
-        yield f"not checked without {rest.flag}, of {_many(rest.objects, 'ScaledObject')}: {', '.join(rest.rules)}"
+        yield f"not checked without {rest.flag}, of {many(rest.objects, 'ScaledObject')}: {', '.join(rest.rules)}"
     counts = ", ".join(
-        f"{count:,} of {severity}" if severity == INFORMATION else _many(count, severity)
+        f"{count:,} of {severity}" if severity == INFORMATION else many(count, severity)
         for severity, count in found.counts.items()
     )
-    yield f"{_many(found.objects, 'ScaledObject')}: {counts}"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    yield f"{many(found.objects, 'ScaledObject')}: {counts}"
 
 
 def _place(one: Finding) -> str:

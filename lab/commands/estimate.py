@@ -13,8 +13,8 @@ from lab import paths
 from lab.commands.text import as_json, table
 from lab.errors import BAD_INPUT, HELD
 from lab.flags import NAME, SEED, Flags
-from lab.foresee.estimate import SPARE, Estimate, carried, check_pods, estimate, shortage, starting
-from lab.foresee.usage import MIB
+from lab.foresee.estimate import Estimate, carried, check_pods, estimate, shortage, starting
+from lab.foresee.usage import MIB, SPARE
 from lab.host.machine import available_bytes
 from lab.inputs import inputs
 from lab.inputs import scale as scales

@@ -1,4 +1,4 @@
-"""What ``explain`` reads: the scrapes of a live HPA, out of a Prometheus, a CSV file or the record of a trial.
+"""What ``explain`` and ``profile`` read: scrapes of a live HPA, or of its traffic, out of a Prometheus, a CSV file or a trial.
 
 A time is in epoch s, lag in messages.
 """
@@ -148,8 +148,7 @@ class Prometheus:
         if query:
             parts: dict[object, list[Curve]] = {}
             for labels, curve in self._raw(query, begin, end):
-                own = (labels.get("topic"), labels["partition"]) if "partition" in labels else tuple(sorted(labels.items()))
-                parts.setdefault(own, []).append(curve)
+                parts.setdefault(own(labels), []).append(curve)
             total = _Sum(list(map(merged, parts.values())))
             return _some(_joined(total, replicas, [total])), len(parts)
         hpa = f'horizontalpodautoscaler="{scaled.hpa}"'
@@ -173,11 +172,15 @@ class Prometheus:
                 return found
         return []
 
-    def _raw(self, selector: str, begin: float, end: float) -> Found:
+    def series(self, query: str, begin: float, end: float, every_s: float | None = None) -> Found:
+        """The series that a selector ``query`` has, as they were scraped; an expression's answers, one in ``every_s``."""
+        return self._raw(query, begin, end) if every_s is None else self._raw(f"({query})", begin, end, f":{every_s:g}s")
+
+    def _raw(self, selector: str, begin: float, end: float, every: str = "") -> Found:
         from prometheus_api_client.exceptions import PrometheusApiClientException
         from requests.exceptions import RequestException
 
-        query = f"{selector}[{math.ceil(end - begin)}s]"
+        query = f"{selector}[{math.ceil(end - begin)}s{every}]"
         try:
             answer: list[dict[str, Any]] = self._prometheus.custom_query(query, params={"time": end})
             return [
@@ -199,6 +202,11 @@ class _Sum(Curve):
         values = [curve.at(t, old_s) for curve in self._curves]
         known = [one for one in values if one is not None]
         return sum(known) if known else None
+
+
+def own(labels: Mapping[str, str]) -> object:
+    """What a series is of: a partition, whichever exporters show it; else what all its labels say."""
+    return (labels.get("topic"), labels["partition"]) if "partition" in labels else tuple(sorted(labels.items()))
 
 
 def merged(curves: Iterable[Curve]) -> Curve:

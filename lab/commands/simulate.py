@@ -198,6 +198,14 @@ def _floor(question: Question, rate: float) -> int:
     return floor
 
 
+def answer(question: Question) -> tuple[Curve, dict[str, Quantity], list[Verdict]]:
+    """Simulate each draw of the starts. Returns the curve of the first, the figures over all, and the verdicts on them."""
+    curve, *others = question.drawn()
+    each = [forecast(question, one) for one in (curve, *others)]
+    figures = {field: repeated(one[field] for one in each) for field in each[0]}
+    return curve, figures, _judged(question, figures)
+
+
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
     situation.add_flags(parser)
@@ -208,10 +216,8 @@ def add_flags(parser: Flags) -> None:
 def run(options: Namespace) -> int:
     """Simulate and print. Returns the exit code."""
     question = situation.read(options)
-    curve, *others = question.drawn()
-    each = [forecast(question, one) for one in (curve, *others)]
-    figures = {field: repeated(one[field] for one in each) for field in each[0]}
-    judged, told = _judged(question, figures), notes(question.at_real_time(), question.scaled, curve)
+    curve, figures, judged = answer(question)
+    told = notes(question.at_real_time(), question.scaled, curve)
     elsewhere = differences(question, at_points(question, curve))
     content = _content(question, figures, judged, curve) | {"notes": told, "elsewhere": elsewhere}
     print(as_json(content) if options.json else _text(question, figures, judged, [*told, *elsewhere]))

@@ -1,13 +1,20 @@
-"""Plain tables for a terminal, and JSON. Pure: rows go in, text comes out."""
+"""Plain tables and curves for a terminal, pieces of Markdown, and JSON. Pure: values go in, text comes out."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from lab import number_format
 
 SCHEMA = 1  # of lab.commands.answers
+BARS = "▁▂▃▄▅▆▇█"
+WIDTH = 60  # of a curve
 
 
 def table(rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
@@ -24,6 +31,33 @@ def table(rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
 def number(value: float | None) -> str:
     """Return a figure for people, or ``no data`` for None."""
     return "no data" if value is None else number_format.number(value)
+
+
+def curve(t: npt.NDArray[np.float64], values: npt.NDArray[Any], end: float, most: float) -> str:
+    """Return bars for the greatest of ``values``, each of which holds from its ``t`` on, in each part of 0 to ``end``.
+
+    A full bar is ``most``.
+    """
+    starts = np.searchsorted(t, np.linspace(0, end, WIDTH, endpoint=False), side="right") - 1
+    peaks = np.maximum.reduceat(values, np.maximum(starts, 0))
+    return "".join(BARS[min(len(BARS) - 1, int(len(BARS) * one / most))] if most > 0 else BARS[0] for one in peaks.tolist())
+
+
+def fenced(language: str, lines: Sequence[str]) -> list[str]:
+    """Return ``lines`` as a block of Markdown, with a longer fence than any in them."""
+    fence = "`" * max([3, *(len(run) + 1 for line in lines for run in re.findall("`+", line))])
+    return [f"{fence}{language}", *lines, fence]
+
+
+def escaped(text: str) -> str:
+    """Return ``text`` as one line of Markdown, in which code alone is markup."""
+    return re.sub(r"([|<>*\[\]\\])", r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """Return ``text`` as code within a line of Markdown."""
+    plain = " ".join(text.replace("`", "'").split())
+    return f"`{plain}`"
 
 
 def as_json(content: Mapping[str, object], *, schema: bool = True) -> str:

@@ -16,7 +16,7 @@ from lab.foresee.group import Consumers
 from lab.foresee.in_flight import InFlight
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import START_S, Situation, controller_of
-from lab.foresee.usage import CONSUMED, MIB, Footprint
+from lab.foresee.usage import BASE_CORES, BROKERED, CONSUMED, MIB, PRODUCED, SPARE, Footprint
 from lab.host.resources import LOG_BYTES, needed_bytes
 from lab.inputs import anchor
 from lab.inputs.clients import DEMANDS, PYTHON, Demand
@@ -29,11 +29,6 @@ from lab.inputs.steps import ReplicaSteps
 
 SETTLE_S, CLOSE_S = 30.0, 60.0  # the baseline settles; a record is closed but for its ledger
 LEDGER_RATE = 80_000.0  # events/s that Spark settles on two cores
-# CPU of a message, s: in the producer (docs/decisions/21), and in the broker, which takes it or gives it (an estimate of
-# large fetches: 0.4 cores at 97,000 messages/s in and 74,000 out).
-PRODUCED, BROKERED = 5.4e-6, 2.3e-6
-BASE_CORES = 0.5  # Kubernetes, KEDA, Prometheus and the recorder
-SPARE = 0.8  # of a machine's cores: beyond it what is measured may be the queue for them
 TOGETHER_S = 5.0  # of all cores, that the starts of one step may take: an objective gives a group so long to recover
 # Resident memory: control plane, KEDA, Prometheus, exporters and session; the broker with its heap; producer.
 BASE_MEMORY, BROKER_MEMORY, PRODUCER_MEMORY = 1_400 * MIB, 900 * MIB, 350 * MIB

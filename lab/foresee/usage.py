@@ -11,12 +11,15 @@ from typing import Self
 
 from lab.inputs.clients import DEMANDS, PYTHON
 from lab.inputs.triggers.resource import CPU, MEMORY
-from lab.inputs.workload import Workload
+from lab.inputs.workload import PARTITIONS, Workload
 from lab.model import hpa
 
 MIB = 2**20
-# CPU of a message in the consumer, s (docs/decisions/21 and 22).
-CONSUMED = 3.2e-6
+# CPU of a message, s: in the consumer and in the producer (docs/decisions/21 and 22), and in the broker, which takes or
+# gives it (an estimate of large fetches: 0.4 cores at 97,000 messages/s in and 74,000 out).
+CONSUMED, PRODUCED, BROKERED = 3.2e-6, 5.4e-6, 2.3e-6
+BASE_CORES = 0.5  # Kubernetes, KEDA, Prometheus and the recorder
+SPARE = 0.8  # of a machine's cores: beyond it what is measured may be the queue for them
 LIMIT_M = 1000.0  # millicores: a pod computes on one thread, and its limit is one core
 LONG_AGO = -3600.0  # when the pods started that are there at 0 s: no period of a controller is as long
 
@@ -50,6 +53,12 @@ class Footprint:
 
 
 UNKNOWN = Footprint(request_m=1, each_ms=0.0, at_work_m=0.0, held=None)  # of pods of which a rate is all that is said
+
+
+def carried_rate(cores: int) -> float:
+    """The most messages/s that a trial on so many ``cores`` produces and processes, with a pod for each partition."""
+    held = BASE_CORES + PARTITIONS * DEMANDS[PYTHON].at_work
+    return max(0.0, SPARE * cores - held) / (PRODUCED + 2 * BROKERED + CONSUMED)
 
 
 class MetricsServer:

@@ -255,6 +255,7 @@ def test_the_published_schema_is_of_what_is_printed(lab, tmp_path):
     published = json.loads((paths.PROJECT / "lab" / "commands" / "answers.schema.json").read_text())
     assert published == json.loads(json.dumps(answers.json_schema()))
     (tmp_path / "scrapes.csv").write_text("time,replicas,lag\n0,4,9000\n600,4,9000\n615,7,15600\n")
+    (tmp_path / "seen.csv").write_text("time,rate\n0,5\n15,5\n30,90\n45,5\n")
     asked = {
         "audit": [ORDERS, "--partitions=12"],
         "simulate": THEIRS,
@@ -262,6 +263,7 @@ def test_the_published_schema_is_of_what_is_printed(lab, tmp_path):
         "sync": [OBJECT, "--lag=33", "--replicas=4", "--partitions=12"],
         "tune": [*THEIRS, "--candidates=5", "--processes=1"],
         "plane": [*THEIRS, "--windows=300", "--tolerances=0.1"],
+        "profile": [f"--csv={tmp_path}/seen.csv"],
         "threshold": ["--rate=100", "--slo=2"],
         "estimate": ["--scaledobject=lag", "--profile=short-step"],
         "judge": [str(COMMITTED)],
