@@ -15,7 +15,8 @@ from lab.judge.aggregate import interval
 from lab.judge.claim import Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity, Undecided
 from lab.judge.runs import Runs
-from lab.measure.delivery import CONTRACT, EXACTLY_ONCE, Guarantee
+from lab.measure import faults
+from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, EXACTLY_ONCE, Guarantee
 from lab.measure.outcome import REFUTED, committed, remark
 from lab.measure.overview import figures, least_differences, overview
 from lab.measure.validity import judge_validity
@@ -116,7 +117,8 @@ class Evidence:
         block raises. Where a record is invalid, all claims of the block are, since a claim may stand on any of them; nothing
         then held or was breached, and :class:`InvalidTrial` names the gates.
 
-        The last claim is that all records keep the guarantee ``delivery``; with None the block makes no such claim.
+        The last claim is that all records keep the guarantee ``delivery``; with None the block makes no such claim. Records
+        with a schedule of faults keep at-least-once, and the invariants of :mod:`lab.measure.faults`.
         """
         named = _named(records)
         validity = {name: judge_validity(record) for name, record in named.items()}
@@ -137,8 +139,7 @@ class Evidence:
         try:
             yield claim
             if delivery:
-                given = records.values() if isinstance(records, Mapping) else [records]
-                claim.invariant(delivery.missing(*given) == 0, delivery.sentence, CONTRACT)
+                _claim_delivery(claim, list(records.values()) if isinstance(records, Mapping) else [records], delivery)
         except NoData as missing:  # of what the block does beside its claims
             verdicts.append(absent(str(missing)))
         finally:
@@ -167,6 +168,18 @@ class Evidence:
         test.tables.extend(map(comparison_table, shown))
         test.explained = self._explained  # which grows with the test
         attach(named, test, table, self._charts, shown, validity, self._session)
+
+
+def _claim_delivery(claim: Claim, given: Sequence[Runs[Record]], delivery: Guarantee) -> None:
+    """Claim the guarantee of the runs of each trial, by whether faults were injected in it."""
+    struck = [runs for runs in given if runs[0].inputs.faults]
+    if whole := [runs for runs in given if not runs[0].inputs.faults]:
+        claim.invariant(delivery.missing(*whole) == 0, delivery.sentence, CONTRACT)
+    if struck:
+        least = AT_LEAST_ONCE if delivery is EXACTLY_ONCE else delivery
+        claim.invariant(least.missing(*struck) == 0, least.sentence, CONTRACT)
+        for comparison, sentence in faults.invariants(struck):
+            claim.invariant(comparison, sentence, faults.SOURCE)
 
 
 def _shown(figures: Figures) -> dict[str, float | None]:

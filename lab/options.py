@@ -23,13 +23,14 @@ from lab.project import COMMON, Project
 
 if TYPE_CHECKING:
     from lab.cluster.existing import Access
+    from lab.inputs.faults import Faults, Injection
     from lab.inputs.inputs import Inputs
     from lab.judge.expectation import Expectations
     from lab.trial.user_files import UserFiles
 
 EXISTING = "existing"  # the runtime of a cluster that someone already runs
 USER_FILES = {"scaledobject": "ScaledObject", "profile": "traffic profile", "workload": "workload"}
-PATHS = ("results", "from-records", *USER_FILES)  # options whose value is a path
+PATHS = ("results", "from-records", "replay-faults", *USER_FILES)  # options whose value is a path
 ARCHIVED = "evidence:"  # before the name of a session of the archive, where a folder of records is asked for
 MOST_SEED = 999_999
 ANY, PATH = Kind(str, "any text"), Kind(Path, "a path")
@@ -67,6 +68,8 @@ OPTIONS = {
     **{name: Option("FILE", _BROUGHT.format(what), None, PATH) for name, what in USER_FILES.items()},
     "name": Option("NAME", "the ScaledObject of this name, where several are in your own file", ""),
     "order-seed": Option("N", "seed of the order within a block (default: a new one)", None, whole(0, MOST_SEED)),
+    "faults": Option("SEED", "kill and stop consumers and components in each trial, by this seed", None, whole(0, MOST_SEED)),
+    "replay-faults": Option("FILE", "the faults of a record again, by its trial.json or a JSON list of them", None, PATH),
     "hpa-sync-s": Option(
         "S",
         f"the HPA's sync period at real time, which a scale divides (default: {scales.HPA_SYNC_S:g})",
@@ -89,7 +92,10 @@ SWITCHES = {
     "recheck": "with --lab-from-records: settle each ledger again, and compare",
 }
 # A name as common as "profile" is left to others: pytest-profiling has it, and many a conftest.py.
-SHORT = ("cluster", "scale", "results", "repeat", "resume", "from-records", "expected", "scaledobject", "workload")
+SHORT = (
+    *("cluster", "scale", "results", "repeat", "resume", "from-records", "expected", "scaledobject", "workload"),
+    *("faults", "replay-faults"),
+)
 SHORT_OPTIONS = "short-options"  # of a project: "off" leaves all of them to others
 
 
@@ -190,6 +196,7 @@ def check(options: Namespace) -> None:
         records_folder(options.lab_from_records)
     if options.lab_recheck and not options.lab_from_records:
         raise InputError("command line", "--lab-recheck", True, "beside --from-records, whose ledgers it settles")
+    faults(options)
     scale = scales.load(options.lab_scale or scales.QUICK)
     if options.lab_topic and options.lab_cluster != EXISTING:
         raise InputError("command line", "--lab-topic", options.lab_topic, "none but with --cluster existing")
@@ -216,6 +223,18 @@ def expectations(options: Namespace) -> Expectations | None:
     if not file:
         raise InputError("command line", "--expected", options.lab_expected, "FILE:SUITE")
     return expectation.read(Path(file), suite)
+
+
+def faults(options: Namespace) -> Faults | tuple[Injection, ...] | None:
+    """The faults of the session's trials, by a plan or a list. Raises :class:`InputError` for a file that can't be used."""
+    seed, file = options.lab_faults, options.lab_replay_faults
+    if seed is None and file is None:
+        return None
+    if seed is not None and file is not None:
+        raise InputError("command line", "--replay-faults", str(file), "none beside --faults, which draws others")
+    from lab.inputs.faults import Faults, load
+
+    return load(file) if file else Faults(seed)
 
 
 def access(options: Namespace) -> Access | None:

@@ -110,12 +110,15 @@ def _marks(record: Record) -> pd.DataFrame:
 def _events(record: Record) -> pd.DataFrame:
     """One bar per event of the trial with its name and fields, for at least one second; a decreed step is a mark of scaling.
 
-    The bar of a trial's one kill lasts until every partition of the killed consumer is processed again, by any pod.
+    So has each fault that its schedule injected, until it was taken back. The bar of a trial's one kill lasts
+    until every partition of the killed consumer is processed again, by any pod.
     """
     happened = [row for row in record.trial.events if row["event"] != DECREE]
     rows = [(row["t"], max(row["until"], row["t"] + SHORTEST_S), _label(row)) for row in happened]
     if not record.trial.events:  # a record of before the events were kept has its kills
-        rows = [(one.t, one.t + SHORTEST_S, one.fault) for one in record.trial.faults]
+        rows = [(one.t, one.t + SHORTEST_S, one.fault) for one in record.trial.faults if one.injection is None]
+    struck = [one for one in record.trial.faults if one.injection is not None and not one.skipped]
+    rows += [(one.t, max(one.until or one.t, one.t + SHORTEST_S), f"{one.fault} {one.component}") for one in struck]
     if len(record.trial.faults) == 1:
         kill = record.trial.faults[0]
         with suppress(NoData):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # a guard starts with every run, and needs none of these impo
     from lab.cluster.existing import Access
     from lab.cluster.fit import Fit
     from lab.cluster.quorum import Quorum
+    from lab.host.processes import Daemon
     from lab.inputs.scale import Scale
 
 _PYTEST_KINDS_OWN = "pytest-kind"  # its default name is not taken: it may be another's
@@ -68,6 +69,9 @@ class Cluster(Protocol):
 
     def check(self) -> None:
         """Raise :class:`lab.errors.LabFault` when a component has died."""
+
+    def component(self, name: str) -> Daemon:
+        """The component ``name``, which a trial may kill and stop. Raises :class:`LabFault` where the lab does not run it."""
 
     def brokers(self, count: int) -> Quorum:
         """Start ``count`` brokers of one trial, which ends them. Raises :class:`LabFault` where they don't come up."""

@@ -16,7 +16,9 @@ import psutil
 from lab.cluster import apply, broker, controlplane, fit, keda, metrics, quorum
 from lab.cluster.fit import Fit
 from lab.components import build, bundle, jars
+from lab.errors import LabFault
 from lab.host import processes, resources, runs
+from lab.host.processes import Daemon
 from lab.inputs.scale import Scale
 from lab.kafka import login
 from lab.wait import reporting
@@ -51,6 +53,13 @@ class Binary:
         """Raise :class:`lab.errors.LabFault` when a component has died."""
         self.plane.check()
         self.broker.daemon.check()
+
+    def component(self, name: str) -> Daemon:
+        """The component of the control plane, of KEDA or of the metrics; see :class:`lab.cluster.Cluster`."""
+        found = next((one for one in self.plane.daemons if one.name == name), None)
+        if found is None:
+            raise LabFault(f"there is no component {name}")
+        return found
 
     def brokers(self, count: int) -> quorum.Quorum:
         """Start ``count`` brokers that take this run's login; see :class:`lab.cluster.Cluster`."""

@@ -22,6 +22,7 @@ from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from lab.cluster import apply, fit, keda, metrics
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault, NoAnswer
+from lab.host.processes import Daemon
 from lab.wait import until
 
 log = logging.getLogger("lab.cluster")
@@ -94,6 +95,10 @@ class Existing:
 
     def check(self) -> None:
         """Nothing of it is the lab's: what dies is seen by what it answers no more."""
+
+    def component(self, name: str) -> Daemon:
+        """None: faults of components are refused before a trial begins."""
+        raise LabFault(f"{name} is someone's on an existing cluster")
 
     def brokers(self, count: int) -> Quorum:
         """None: what asks for them is refused before a trial begins."""

@@ -19,8 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,12 +27,11 @@ import psutil
 
 from lab import wholefile
 from lab.errors import LabFault
-from lab.host import identity
+from lab.host import identity, resources
 
 log = logging.getLogger("lab.cluster")
 
 LOWEST_PORT = 15_000
-RESERVED_S = 300.0  # by then a component has bound the port that was chosen for it
 END = "end"
 DEAD = ".dead"
 NODE = "node"
@@ -162,29 +160,13 @@ def remove(run: Path) -> None:
     shutil.rmtree(dead, ignore_errors=True)
 
 
-_RESERVED: deque[tuple[float, socket.socket]] = deque()  # with the moment; an abstract socket ends with this process
-
-
-def _reserve(port: int) -> bool:
-    """Keep ``port`` from other sessions on this machine for RESERVED_S; False when one has reserved it."""
-    holder = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    try:
-        holder.bind(f"\0elastic-lab-port-{port}")
-    except OSError:
-        holder.close()
-        return False
-    _RESERVED.append((time.monotonic(), holder))
-    return True
-
-
 def free_ports(count: int) -> list[int]:
     """``count`` loopback TCP ports that are free now, all different, and given to no other session of the lab meanwhile.
 
     They lie below the range from which outgoing connections get theirs: a port of that range is easily taken in the seconds
     until a component binds it. Raises :class:`LabFault` when there are not enough.
     """
-    while _RESERVED and _RESERVED[0][0] < time.monotonic() - RESERVED_S:
-        _RESERVED.popleft()[1].close()
+    resources.release_ports()
     ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     found: list[int] = []
     for port in random.sample(range(LOWEST_PORT, max(ephemeral, LOWEST_PORT + 10_000)), k=5_000):
@@ -193,7 +175,7 @@ def free_ports(count: int) -> list[int]:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        if not _reserve(port):
+        if not resources.reserve_port(port):
             continue
         found.append(port)
         if len(found) == count:
@@ -201,19 +183,33 @@ def free_ports(count: int) -> list[int]:
     raise LabFault(f"no {count} free loopback ports from {LOWEST_PORT} to {ephemeral}")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Daemon:
-    """A long-running component started by the lab, with its log file."""
+    """A component that the lab started, with its log file; ``begin`` starts its command. It is ``down`` after :meth:`kill`."""
 
     name: str
     process: subprocess.Popen[bytes]
     log: Path
+    begin: Callable[[], subprocess.Popen[bytes]]
+    down: bool = False
 
     def check(self) -> None:
-        """Raise :class:`LabFault` with the log's last line if the component has died."""
-        code = self.process.poll()
-        if code is not None:
+        """Raise :class:`LabFault` with the log's last line if the component has died, and was not killed on purpose."""
+        process = self.process
+        code = process.poll()
+        if code is not None and not self.down and process is self.process:  # another thread may kill it, and start it
             raise LabFault(f"{self.name} ended with code {code}: {last_line(self.log)}")
+
+    def kill(self) -> None:
+        """SIGKILL it on purpose, and wait for its end. Raises :class:`LabFault` where it has died by itself."""
+        self.check()
+        self.down = True
+        self.process.kill()
+        self.process.wait(timeout=10)
+
+    def restart(self) -> None:
+        """Start it again. Raises :class:`LabFault` where it can't be started."""
+        self.process, self.down = self.begin(), False
 
 
 def start(
@@ -229,30 +225,33 @@ def start(
     The descriptors ``inherited`` stay open in it. Raises :class:`LabFault`, with nothing left running, when it can't be started
     or recorded.
     """
-    logs = run / "logs"
-    file = logs / f"{name}.log"
-    try:
-        logs.mkdir(exist_ok=True)
-        with file.open("ab") as output:
-            process = subprocess.Popen(
-                [str(part) for part in command],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=identity.environment(run, env),
-                cwd=cwd,
-                start_new_session=True,
-                pass_fds=inherited,
-            )
+    file = run / "logs" / f"{name}.log"
+
+    def begin() -> subprocess.Popen[bytes]:
         try:
-            remember(run, process.pid, name)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise
-    except OSError as error:
-        raise LabFault(f"{name} can't be started: {error}") from error
-    return Daemon(name, process, file)
+            file.parent.mkdir(exist_ok=True)
+            with file.open("ab") as output:
+                process = subprocess.Popen(
+                    [str(part) for part in command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env=identity.environment(run, env),
+                    cwd=cwd,
+                    start_new_session=True,
+                    pass_fds=inherited,
+                )
+            try:
+                remember(run, process.pid, name)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                raise
+            return process
+        except OSError as error:
+            raise LabFault(f"{name} can't be started: {error}") from error
+
+    return Daemon(name, begin(), file, begin)
 
 
 def stop(run: Path, daemon: Daemon, grace_s: float) -> None:

@@ -1,4 +1,4 @@
-"""What the sessions of one machine share: locks, the disk, and the loopback addresses of pods.
+"""What the sessions of one machine share: locks, the disk, ports, and the loopback addresses of pods.
 
 A pod network is a /16 of loopback addresses that no other run on this machine has, of any user and with any cache.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 import shutil
 import socket
+import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,6 +84,28 @@ def claim(folder: Path) -> FileLock:
     except OSError as error:
         raise InputError("command line", "--results", str(folder), f"a folder that can be written ({error.strerror})") from None
     return lock
+
+
+RESERVED_S = 300.0  # by then a component has bound the port that was chosen for it
+_RESERVED: deque[tuple[float, socket.socket]] = deque()  # with the moment; an abstract socket ends with this process
+
+
+def reserve_port(port: int) -> bool:
+    """Keep ``port`` from other sessions on this machine for RESERVED_S; False when one has reserved it."""
+    holder = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        holder.bind(f"\0elastic-lab-port-{port}")
+    except OSError:
+        holder.close()
+        return False
+    _RESERVED.append((time.monotonic(), holder))
+    return True
+
+
+def release_ports() -> None:
+    """Let go of the ports whose time is over."""
+    while _RESERVED and _RESERVED[0][0] < time.monotonic() - RESERVED_S:
+        _RESERVED.popleft()[1].close()
 
 
 FIRST, LAST = 16, 249

@@ -54,6 +54,8 @@ def sides(a: Inputs, b: Inputs, rate: float = 1.0) -> tuple[Inputs, Inputs]:
             raise InputError("duet", "cron start", f"{apart * anchor.MINUTE_S:g} s apart", allowed)
     if brokers := a.brokers or b.brokers:
         raise InputError("duet", "brokers", brokers, "none: each side would kill a broker of the other's")
+    if faults := a.faults or b.faults:
+        raise InputError("duet", "faults", faults, "none: each side would strike the components of the other")
     steps = [len(one.policy.decrees) if isinstance(one.policy, ReplicaSteps) else 0 for one in (a, b)]
     if steps[0] != steps[1]:
         raise InputError("duet", "policy", b.policy_name, f"one of {steps[0]} steps, as the other side has: they step together")

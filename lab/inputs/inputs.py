@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
@@ -23,6 +22,7 @@ from lab.inputs.adopt import Replaced, adopt
 from lab.inputs.anchor import Window
 from lab.inputs.controller import LagController
 from lab.inputs.events import Brokers, Context, During, Event, Grow, from_list, schedule, to_list
+from lab.inputs.faults import Faults, Injection, planned
 from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.inputs.manifests import COMMITTED, Library
 from lab.inputs.policy import PlainHpa, Policy
@@ -31,7 +31,7 @@ from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.steps import ReplicaSteps
 from lab.inputs.triggers.parsing import check_topics
-from lab.inputs.variant import Variant
+from lab.inputs.variant import Variant, file_label
 from lab.inputs.workload import DEPLOYMENT, PARTITIONS, STATEFUL_SET, Workload
 from lab.typed import Strict
 
@@ -39,7 +39,6 @@ log = logging.getLogger("lab.inputs")
 
 DRAINED, REPLAYED = "drained", "replayed"
 PRODUCER = "producer/job"
-_LONGEST_NAME = 20  # of a user's file
 _LONGEST_NAMES = 43  # of the 63 that a namespace may have, with the hash and the run's number in it
 
 
@@ -74,6 +73,7 @@ class PlainInputs(Strict):
     driver: str = PRODUCER
     side: Side | None = None
     brokers: Brokers | None = None
+    faults: tuple[Injection, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Inputs:
     ``until`` says when it is over: "drained" (no lag, replicas at the floor) or "replayed" (the profile and the policy's steps
     are through). ``during``: (phase, event) pairs in order. ``repetition`` tells runs of the same trial apart. ``replaced``:
     what was, in a user's ScaledObject. ``beside`` and ``driver`` are manifests: what else runs, and the Job that drives the
-    traffic. ``side`` is None of a trial by itself, ``brokers`` where it runs on the cluster's one. No part of the identity are
-    the ``library`` of manifests, and the policy's times and lags as written and as applied.
+    traffic. ``side`` is None of a trial by itself, ``brokers`` where it runs on the cluster's one. ``faults`` are injected. No
+    part of the identity are the ``library`` of manifests, and the policy's times and lags as written and as applied.
     """
 
     profile_name: str
@@ -104,6 +104,7 @@ class Inputs:
     driver: str = PRODUCER
     side: Side | None = None
     brokers: Brokers | None = None
+    faults: tuple[Injection, ...] = ()
     library: Library = field(default=COMMITTED, compare=False)
     policy_times: tuple[Compressed, ...] = field(default=(), compare=False)
     policy_lags: tuple[CompressedLag, ...] = field(default=(), compare=False)
@@ -203,14 +204,15 @@ def read(
     beside: Sequence[str] = (),
     driver: str = PRODUCER,
     brokers: Brokers | None = None,
+    faults: Faults | Sequence[Injection] | None = None,
     library: Library = COMMITTED,
     named: str = "",
 ) -> Inputs:
     """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
 
-    ``during`` has events by the phase of the profile at whose beginning they happen. A name is that of a file in ``library``; a
-    path is a file of the user's: a policy is then the ScaledObject in it, of several the one ``named`` so, and adopted. A
-    :class:`Variant` is either with changes.
+    ``during`` has events by the phase of the profile at whose beginning they happen. ``faults`` are injected, by a plan or
+    a list. A name is that of a file in ``library``; a path is a file of the user's: a policy is then the ScaledObject in it, of
+    several the one ``named`` so, and adopted. A :class:`Variant` is either with changes.
     """
     workload.check()
     own_consumer.check(workload.command, workload.image, runtime, driver)
@@ -246,11 +248,12 @@ def read(
         if runtime != "binary":
             raise InputError("trial", "brokers", brokers, "none but on binary, whose brokers are the lab's")
     _check_topics(workload.topics, partitions, policy, where, driver)
+    traffic = given.compressed(scale.time, scale.rate)
     context = Context(runtime, policy, partitions, brokers=brokers, topics=workload.topics)
     return Inputs(
-        profile_name=_label(profile_name),
-        policy_name=variant.label(_label(variant.base), policies.parse(base, policy_file).lag_threshold),
-        profile=given.compressed(scale.time, scale.rate),
+        profile_name=file_label(profile_name),
+        policy_name=variant.label(file_label(variant.base), policies.parse(base, policy_file).lag_threshold),
+        profile=traffic,
         policy=policy.compressed(scale),
         workload=workload,
         seed=seed,
@@ -264,6 +267,7 @@ def read(
         beside=tuple(beside),
         driver=driver,
         brokers=brokers,
+        faults=planned(faults, traffic, workload, scale, runtime),
         library=library,
         policy_times=policy_times,
         policy_lags=fidelity.lags(policy, scale),
@@ -291,10 +295,3 @@ def _adopted(
     if policy.min_replicas > partitions:
         raise InputError(file, "spec.minReplicaCount", policy.min_replicas, f"at most the {partitions} partitions")
     return policy, replaced
-
-
-def _label(name: str | Path) -> str:
-    """A committed file's name, or what a trial's identity takes of a user's: small letters, digits and hyphens."""
-    if isinstance(name, str):
-        return name
-    return re.sub(r"[^a-z0-9]+", "-", name.stem.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "own"

@@ -38,6 +38,7 @@ TRIGGERS = {
 }
 TRIGGER = "trigger"  # one more trigger, as in YAML
 NAMES = (*SPEC, *TRIGGERS, TRIGGER)
+_LONGEST_NAME = 20  # of a user's file
 _STEP = re.compile(r"(?P<value>\d+) ?(?P<type>%|pods?)/(?P<period>\d+) ?s")
 _SIZES = ("value", "threshold", "lagThreshold", "desiredReplicas")  # what tells two triggers of one type apart
 
@@ -135,3 +136,10 @@ def _put(content: dict[str, Any], place: str, value: Any) -> None:
 def _plain(text: str) -> str:
     """``text`` as a namespace's name can hold it."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def file_label(name: str | Path) -> str:
+    """A committed file's name, or what a trial's identity takes of a user's: small letters, digits and hyphens."""
+    if isinstance(name, str):
+        return name
+    return re.sub(r"[^a-z0-9]+", "-", name.stem.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "own"

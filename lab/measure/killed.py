@@ -1,12 +1,17 @@
-"""Killed: what a consumer that was killed left behind, and how long its partitions stood still."""
+"""Killed: what a consumer that was killed left behind, how long its partitions stood still, and the copies a fault explains."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from lab.errors import NoData, known
+from lab.inputs.faults import KILL
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
 from lab.record.reconciliation import Range
@@ -16,8 +21,8 @@ from lab.record.store import Record
 class Killed(Measure):
     """The kill at ``t`` (epoch s) of ``pod``, which owned ``partitions``; ``doubled`` is of the whole trial.
 
-    The kill explains one copy of each message that the pod had processed before it and that another receipt covers too: the pod
-    had not committed it, so it was processed again. ``unexplained`` are all other copies. ``oldest_s`` is from the first
+    The kill explains one copy of each message that the pod had processed before it and that another receipt covers later: the
+    pod had not committed it, so it was processed again. ``unexplained`` are all other copies. ``oldest_s`` is from the first
     processing of an explained one to the kill. ``standstill_s`` is missing when a partition never had a receipt again.
     """
 
@@ -34,21 +39,12 @@ class Killed(Measure):
 def killed(record: Record) -> Killed:
     """Measure the one kill of the trial; no data when there was none, or what is doubled is not all named."""
     faults = record.trial.faults
-    if len(faults) != 1:
+    if len(faults) != 1 or faults[0].fault != KILL:
         raise NoData(f"{len(faults)} faults: one kill is measured")
     t, pod = faults[0].t, known(faults[0].pod, "pod that was killed")
     owned = record.owners(t).get(pod, frozenset())
     ledger, receipts = record.reconciliation, record.receipts
-    if sum(one.count for one in ledger.doubled) != ledger.doubled_messages:
-        raise NoData("more ranges are doubled than are named")
-    before = (receipts["pod"] == pod) & (receipts["end"] <= t)
-    unexplained, oldest = ledger.doubled_messages, 0.0
-    for one in ledger.doubled:
-        mine = _covering(receipts[before], one)
-        explained = (_copies(mine, one) > 0) & (_copies(_covering(receipts[~before], one), one) > 0)
-        unexplained -= int(explained.sum())
-        if explained.any():
-            oldest = max(oldest, t - float(mine["end"].min()))
+    found = explained(record, [Loss(pod, t, -math.inf, t)])
     next_ends = [receipts[(receipts["partition"] == number) & (receipts["start"] > t)]["end"].min() for number in sorted(owned)]
     waited = None if any(end != end for end in next_ends) else max((float(end) - t for end in next_ends), default=None)
     return Killed(
@@ -56,10 +52,49 @@ def killed(record: Record) -> Killed:
         pod=pod,
         partitions=tuple(sorted(owned)),
         doubled=ledger.doubled_messages,
-        unexplained=unexplained,
-        oldest_s=oldest,
+        unexplained=ledger.doubled_messages - found.copies,
+        oldest_s=found.oldest_s,
         standstill_s=waited,
     )
+
+
+class Loss(NamedTuple):
+    """A fault of ``pod`` at ``t`` (epoch s): what it had processed from ``after`` until ``until`` may not be committed."""
+
+    pod: str
+    t: float
+    after: float
+    until: float
+
+
+class Explained(NamedTuple):
+    """Copies of messages that losses explain, and the age of the oldest at its loss, s."""
+
+    copies: int
+    oldest_s: float
+
+
+def explained(record: Record, losses: Sequence[Loss]) -> Explained:
+    """The copies that ``losses`` explain: each explains one of a message that its pod had processed, and another did later.
+
+    Raises :class:`NoData` where not all doubled ranges are named.
+    """
+    ledger, receipts = record.reconciliation, record.receipts
+    if sum(one.count for one in ledger.doubled) != ledger.doubled_messages:
+        raise NoData("more ranges are doubled than are named")
+    copies, oldest_s = 0, 0.0
+    for one in ledger.doubled:
+        here = _covering(receipts, one)
+        further = np.maximum(_copies(here, one) - 1, 0)
+        by_losses = np.zeros_like(further)
+        for loss in losses:
+            own = (here["pod"] == loss.pod) & (here["end"] > loss.after) & (here["end"] <= loss.until)
+            found = (_copies(here[own], one) > 0) & (_copies(here[~own & (here["end"] > loss.t)], one) > 0)
+            by_losses += found
+            if found.any():
+                oldest_s = max(oldest_s, loss.t - float(here[own]["end"].min()))
+        copies += int(np.minimum(by_losses, further).sum())
+    return Explained(copies, oldest_s)
 
 
 def _covering(receipts: pd.DataFrame, place: Range) -> pd.DataFrame:

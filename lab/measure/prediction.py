@@ -81,6 +81,8 @@ def predict(record: Record, known: Calibration) -> Curve:
         raise NoData("new partitions are not simulated")
     if record.inputs.during:
         raise NoData("events of a trial are not simulated")
+    if record.inputs.faults:
+        raise NoData("faults are not simulated")
     if workload.store_slots:
         raise NoData("a store that pods share is not simulated")
     if workload.drain != "on" or workload.grace_s <= workload.drain_timeout:

@@ -15,6 +15,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo
 from lab import typed, wholefile
 from lab.host.machine import Machine
 from lab.inputs.anchor import Schedule
+from lab.inputs.faults import CONSUMER, Injection
 from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.inputs.inputs import Inputs, PlainInputs
 from lab.model.baseline import Baseline
@@ -53,13 +54,23 @@ class Step(Strict):
 
 @dataclass(frozen=True)
 class Fault(Strict):
-    """A fault and when it struck; for a killed consumer its ``pod``, its process and the partitions that it owned."""
+    """A ``fault`` and when it struck ``component``; of a pod its name, its process and the partitions that it owned.
+
+    Of one that the trial's schedule injected, ``injection`` is what was planned. It was over at ``until``, None for a kill that
+    the lab does not take back. ``in_flight`` are the messages that the consumer had taken and not processed just before.
+    ``skipped`` says why nothing was struck.
+    """
 
     t: float
     fault: str
     pod: str | None = None
     pid: int | None = None
     owned: int | None = None
+    component: str = CONSUMER
+    until: float | None = None
+    in_flight: int | None = None
+    skipped: str = ""
+    injection: Injection | None = None
 
 
 @dataclass(frozen=True)
@@ -130,8 +141,9 @@ class Trial(Strict):
 
     ``scale`` is the scale in words. ``times`` has when each phase of the trial began; ``ended`` in it is when the trial was
     over or given up. ``events`` has what the lab did to the group, as :func:`lab.trial.events.happen` describes each;
-    ``steps`` and ``faults`` are the decreed steps and the kills among them. ``missing`` has the reason for each part of the
-    record that could not be closed. ``files`` has the SHA-256 of each file; it is None in a record that was never closed.
+    ``steps`` and ``faults`` are the decreed steps and the kills among them; ``faults`` has what its schedule injected, too.
+    ``missing`` has the reason for each part of the record that could not be closed. ``files`` has the SHA-256 of each file; it
+    is None in a record that was never closed.
     ``topic_ids`` has the id of the trial's topic, or the ids of its topics with commas, when it was made and when the trial was
     over; none where they were not read. ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag.
     ``ledger_s`` is how long settling the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` and

@@ -16,6 +16,7 @@ from lab.inputs.scaledobject import ScaledObject
 from lab.trial import traffic_start
 from lab.trial.addresses import asks_scaler, asks_store
 from lab.trial.events import happen
+from lab.trial.nemesis import injected
 from lab.trial.stage import CONSUMER, Stage
 from lab.wait import until
 
@@ -93,12 +94,16 @@ def together(follow: Callable[[Stage, Meet], T], stages: Sequence[Stage]) -> lis
 
 
 def follow(stage: Stage, meet: Meet) -> str:
-    """Let the events of ``stage`` happen, each when the other side has come to its own, and wait for the end; returns how."""
-    for phase, event in stage.inputs.schedule:
-        _await(stage, phase)
-        meet()
-        happen(stage, phase, event)
-    _await(stage, None)
+    """Let the events of ``stage`` happen, each when the other side has come to its own, and wait for the end; returns how.
+
+    The faults of its schedule are injected meanwhile, and are all taken back when the profile is replayed.
+    """
+    with injected(stage):
+        for phase, event in stage.inputs.schedule:
+            _await(stage, phase)
+            meet()
+            happen(stage, phase, event)
+        _await(stage, None)
     ended = "complete"
     if stage.inputs.until == DRAINED:
         stage.journal.mark("draining")

@@ -1,4 +1,4 @@
-"""Sends signals to consumers: to a process of this machine on the process node, else in its container, through the API."""
+"""Sends signals to a trial's pods: to a process of this machine on the process node, else in its container, through the API."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PROCESS = "process://"  # the id of a container that is a process of this machi
 _ANSWER_S = 20.0
 
 
-def running(stage: Stage) -> dict[str, str]:
-    """The id of each consumer's container that runs and is to go on running, by its pod."""
+def running(stage: Stage, app: str = CONSUMER) -> dict[str, str]:
+    """The id of the container of each pod of ``app`` that runs and is to go on running, by its pod."""
     found = {}
-    for pod in stage.transitions.pods(CONSUMER):
+    for pod in stage.transitions.pods(app):
         status = (pod.get("status", {}).get("containerStatuses") or [{}])[0]
         if "deletionTimestamp" not in pod["metadata"] and "running" in status.get("state", {}) and "containerID" in status:
             found[pod["metadata"]["name"]] = status["containerID"]
@@ -31,7 +31,7 @@ def running(stage: Stage) -> dict[str, str]:
 
 
 def send(stage: Stage, pod: str, container: str, signal: int) -> dict[str, Any]:
-    """Send ``signal`` to the process of ``container``, the consumer of ``pod``.
+    """Send ``signal`` to the process of ``container``, which is that of ``pod``.
 
     Returns its number as ``pid``. Where the API took the signal there, the number is the pod's own, and ``t`` is when it was
     sent, by the node's clock (epoch s). Raises :class:`LabFault` when it can't be sent.

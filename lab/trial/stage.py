@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from confluent_kafka import KafkaException
@@ -41,6 +41,9 @@ from lab.trial.pace import Pace
 from lab.trial.trial_topics import TrialTopics
 from lab.trial.watch import KINDS, Transitions
 from lab.wait import until
+
+if TYPE_CHECKING:
+    from lab.trial.nemesis import Nemesis
 
 log = logging.getLogger("lab.trial")
 
@@ -80,7 +83,13 @@ class Journal:
             step = Step(row["t"], result["kind"], row["before"], row["after"], result["settled"], result["observed"])
             self.note(steps=(*self.trial.steps, step))
         elif row["event"] == Kill.name:
-            self.note(faults=(*self.trial.faults, Fault(**{"t": row["t"], "fault": "sigkill"} | result)))
+            self.add_fault(Fault(**{"t": row["t"], "fault": "sigkill"} | result))
+
+    def add_fault(self, fault: Fault) -> None:
+        """Keep a fault; that of an injection takes the place of what was known of it before."""
+        with self._noting:
+            others = (one for one in self.trial.faults if one.injection is None or one.injection != fault.injection)
+            self.trial = replace(self.trial, faults=(*others, fault))
 
 
 class Stage:
@@ -88,6 +97,8 @@ class Stage:
 
     ``brokers`` are the trial's own, None where it runs on the cluster's; ``bootstrap`` is the address of those that it runs on.
     """
+
+    nemesis: Nemesis | None = None  # injects the trial's faults, where it has any, while its profile is driven
 
     def __init__(
         self, cluster: Cluster, journal: Journal, folder: Path, lead: Stage | None = None, brokers: Quorum | None = None
@@ -221,6 +232,8 @@ class Stage:
             raise LabFault(fault)
         if self.stop.is_set():
             raise LabFault("the other side of the duet could not go on")
+        if self.nemesis is not None:
+            self.nemesis.check()
         self.cluster.check()
         if self.brokers is not None:
             self.brokers.check()

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from lab.errors import InputError, NoData
 from lab.inputs import duet, inputs
 from lab.inputs import scale as scales
+from lab.inputs.faults import Faults, Injection
 from lab.inputs.inputs import Inputs
 from lab.inputs.manifests import COMMITTED, Library
 from lab.inputs.scale import Scale
@@ -49,7 +50,8 @@ class Trials:
 
     ``refuse`` is called with the error of inputs that can't be used, and must not return; by default it raises the error.
     ``repeat`` is the number of blocks, ``order`` the seed of their order. ``carry`` makes a duet's sides, at a rate that this
-    machine carries. ``done`` has each record by the id of its inputs, ``asked`` the ids of all that was asked for so far.
+    machine carries. ``faults``, a plan or a list, are those of each trial whose own plan names none. ``done`` has each record
+    by the id of its inputs, ``asked`` the ids of all that was asked for so far.
     """
 
     scale: Scale
@@ -60,6 +62,7 @@ class Trials:
     refuse: Callable[[InputError], NoReturn] = _refuse
     order: int = 1
     carry: Carry = _carry
+    faults: Faults | Sequence[Injection] | None = None
     done: dict[str, Record] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
 
@@ -144,7 +147,9 @@ class Trials:
         **how: Any,
     ) -> Inputs:
         """The inputs of a plan in ``block``; those of the first block are the plan's own."""
-        how = {"library": self.library, "repetition": block, **how}
+        how = {"library": self.library, "repetition": block, "faults": self.faults, **how}
+        if isinstance(plan := how["faults"], Faults):
+            how["faults"] = replace(plan, seed=plan.seed + block - 1)
         work = workload or Workload()
         try:
             return inputs.read(profile, policy, work, seed + block - 1, self._at(scale), self.runtime, **how)

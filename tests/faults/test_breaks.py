@@ -13,27 +13,42 @@ from lab.errors import NoData
 from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.events import Delete, Pause, PauseScaling, Resume, ScaleTo
+from lab.inputs.faults import CONSUMER, DAEMONS, EXPORTER, KILL, STOP, TERMINATE, Injection
 from lab.inputs.inputs import DRAINED, REPLAYED
 from lab.inputs.workload import Workload
-from lab.measure.delivery import delivery
+from lab.measure.delivery import delivery, undelivered
+from lab.measure.faults import back_s, stranded, under_faults
 from lab.measure.reaction.step import reaction
-from lab.measure.scaling import scale_events
+from lab.measure.scaling import policy_excess, scale_events
 from lab.record.ledger.reconcile import reconcile
 from lab.trial import addresses
+from tests.experiments.workloads import slim
 
 pytestmark = pytest.mark.services
 
 # At quick scale 5 s, 13 s without one of the members, 8 s with it again, and 8 s.
 PHASES = {"baseline": 0, "pause": 150, "resume": 540, "more": 780}
 PAUSE = {"kind": "steps", "duration": 1020, "steps": [{"at": at, "rate": 400, "phase": name} for name, at in PHASES.items()]}
+# At quick scale 10 s, 20 s and 30 s: all is over when the group has come back down.
+SPIKE = {"kind": "step", "rate": 250, "spike_mult": 6, "baseline": 300, "spike_hold": 600, "duration": 1800}
+STRUCK = [
+    *(Injection(at, CONSUMER, KILL, 0.0, 0.0) for at in (3.0, 12.0, 14.0, 33.0)),
+    *(Injection(at, CONSUMER, TERMINATE, at / 1000, 0.5) for at in (17.0, 35.0)),
+    Injection(13.0, CONSUMER, STOP, 8.0, 0.0),
+    Injection(15.0, EXPORTER, KILL, 0.0, 0.0),
+    Injection(38.0, EXPORTER, STOP, 3.0, 0.0),
+    *(Injection(8.0 + n, component, KILL, 2.0, 0.0) for n, component in enumerate(DAEMONS)),
+    *(Injection(24.0 + n, component, STOP, 2.0, 0.0) for n, component in enumerate(DAEMONS)),
+]
 
 
 @pytest.fixture(scope="module")
 def broken(run):
     """Runs a short step, or another profile, with events; returns the record."""
 
-    def record(workload, during, seed, profile="short-step", duration_s=20, until=DRAINED):
-        read = inputs.read(profile, "lag", workload, seed, scales.load("quick"), "binary", until=until, during=during)
+    def record(workload, during, seed, profile="short-step", duration_s=20, policy="lag", until=DRAINED, faults=None):
+        how = {"until": until, "during": during, "faults": faults}
+        read = inputs.read(profile, policy, workload, seed, scales.load("quick"), "binary", **how)
         return run(dataclasses.replace(read, profile=dataclasses.replace(read.profile, duration=duration_s)))[0]
 
     return record
@@ -119,3 +134,19 @@ def test_a_paused_member_loses_its_partitions_and_comes_back(broken, tmp_path):
     assert delivery(record).lost.value == 0
     wanted = record.replicas
     assert 6 in set(wanted[wanted["t"] >= scaled["t"] - 1]["desired"])
+
+
+@pytest.mark.nightly
+def test_a_group_comes_through_every_kind_of_fault(broken, tmp_path):
+    """Each strikes and is taken back: no message is lost, each copy is explained, and the HPA decides as its model does."""
+    profile = tmp_path / "spike.yaml"
+    profile.write_text(yaml.safe_dump(SPIKE))
+    record = broken(slim(session_timeout_ms=6000), {}, 5, profile, 60, policy="lag-4500", faults=STRUCK)
+    assert (record.trial.ended, record.trial.missing) == ("complete", {})
+    assert all(one.until for one in record.trial.faults if one.fault != KILL or one.component in DAEMONS)
+    found = under_faults(record)
+    assert (found.injected.value, found.omitted.value) == (len(STRUCK), 0)
+    assert (found.lost.value, found.unseen.value, found.unknown.value, found.unexplained.value) == (0, 0, 0, 0)
+    assert undelivered(record).value == 0
+    assert (policy_excess(record).outside_bounds.value, stranded(record).value) == (0, 0)
+    assert back_s(record).number > 0

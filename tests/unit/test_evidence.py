@@ -18,9 +18,11 @@ from lab.judge.runs import Runs
 from lab.measure.delivery import AT_LEAST_ONCE, EXACTLY_ONCE
 from lab.measure.lag import peak_lag
 from lab.report.running_session import RunningSession
-from tests.unit.measure import similar
+from tests.unit.measure import similar, whole
 from tests.unit.measure.built import record
 from tests.unit.measure.test_delivery import EXACT, trial
+from tests.unit.measure.test_faults import SCHEDULE, under
+from tests.unit.measure.test_killed import done, range_of
 from tests.unit.measure.test_outcome import OUTCOME
 from tests.unit.report.sessions import gates
 
@@ -79,6 +81,28 @@ def test_the_last_claim_is_the_delivery_of_every_record(session, tmp_path, chang
     assert [row.verdict for row in session.rows] == ["no data", *wanted]
     assert (session.rows[0].measured, session.rows[0].note.startswith("1 pair")) == (None, True)
     assert [row.why for row in session.rows[1:]] == [guarantee.sentence for _ in wanted]
+
+
+def test_a_trial_with_faults_is_held_to_what_faults_leave(session, tmp_path):
+    """At least once, each copy explained, and what decides is back; the trials beside it deliver exactly once.
+
+    What a record does not show is no data, and never a pass.
+    """
+    receipts = [done("a", 0, 0, 9, 99.9), done("b", 0, 0, 9, 108.0)]
+    struck = under(
+        tmp_path / "struck", receipts, [range_of(0, 0, 9)], inputs={"faults": SCHEDULE, "policy": whole.decreed(2, 3)}
+    )
+    beside = trial(tmp_path / "beside")
+    with (
+        pytest.raises(Breach),
+        Evidence("1 signal", session).of({"a": Runs([struck]), "b": Runs([beside])}),
+    ):
+        pass
+    found = {row.why: row.verdict for row in session.rows}
+    assert found[EXACTLY_ONCE.sentence] == "held"
+    assert [verdict for words, verdict in found.items() if words.startswith("a fault explains each copy")] == ["held"]
+    assert found["no group is scaled to zero while there is lag"] == "no data"
+    assert AT_LEAST_ONCE.sentence in found
 
 
 def test_the_noise_stands_beside_the_comparison(session, monkeypatch):

@@ -71,6 +71,10 @@ class Kind:
         if not all(node.is_running() for node in self.nodes):
             raise LabFault(f"a node of the kind cluster {self.state.name} is gone")
 
+    def component(self, name: str) -> processes.Daemon:
+        """None: faults of components are refused before a trial begins."""
+        raise LabFault(f"{name} is not a process of the lab's on kind")
+
     def brokers(self, count: int) -> Quorum:
         """None: what asks for them is refused before a trial begins."""
         raise LabFault(f"no {count} brokers of a trial's own on kind, whose Kafka is one container")

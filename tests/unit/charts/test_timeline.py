@@ -21,7 +21,9 @@ from lab.charts.breakdown import reaction_breakdown
 from lab.charts.curves import timeline_of
 from lab.charts.drawing import WIDTH
 from lab.charts.timeline import THRESHOLD, Timeline, _names, timeline
+from lab.inputs.faults import Injection
 from lab.measure.reaction.step import PARTS, Reaction
+from lab.record.trial import Fault
 from tests.thoroughness import examples
 from tests.unit.measure import built, similar
 from tests.unit.report import browser
@@ -48,6 +50,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
     record = similar.write(tmp_path_factory.mktemp("record"), 10)
     event = {"t": record.zero + 20, "until": record.zero + 24, "due": record.zero + 20, "phase": "spike", "event": "grow"}
     return timeline_of(built.sealed(record.folder, events=(event | {"partitions": 48, "result": {}},)))
+
+
+def test_each_fault_of_a_schedule_is_a_bar(tmp_path: Path) -> None:
+    """Until it was taken back; a kill that nothing takes back for a second. One that struck nothing has none."""
+    record = similar.write(tmp_path, 10)
+    planned = [Injection(at, "prometheus", "sigkill", 3.0, 0.0) for at in (1.0, 2.0, 3.0)]
+    struck = [Fault(record.zero + one.at, one.kind, component=one.component, injection=one) for one in planned]
+    faults = (replace(struck[0], until=record.zero + 4), struck[1], replace(struck[2], skipped="it was not there"))
+    bars = timeline_of(built.sealed(record.folder, faults=faults)).events
+    assert bars["label"].tolist() == ["sigkill prometheus"] * 2
+    assert bars[["start", "end"]].to_numpy().ravel().tolist() == pytest.approx([1, 4, 2, 3])
 
 
 @pytest.fixture(scope="module")

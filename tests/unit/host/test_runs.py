@@ -213,5 +213,5 @@ def test_a_port_is_given_once_until_its_component_has_bound_it(monkeypatch):
         assert processes.free_ports(1) == [port]
         with pytest.raises(LabFault, match="no 1 free loopback ports"):
             processes.free_ports(1)
-        monkeypatch.setattr(processes, "RESERVED_S", -1.0)
+        monkeypatch.setattr(resources, "RESERVED_S", -1.0)
         assert processes.free_ports(1) == [port]

@@ -81,6 +81,7 @@ def test_a_wrong_prediction_is_seen(tmp_path, monkeypatch):
         ({"policy": QUEUE}, r"spec.triggers: \['kafka', 'external'\]"),
         ({"events": [{"phase": "spike", "event": "grow", "partitions": 48}]}, "new partitions"),
         ({"events": [{"phase": "baseline", "event": "delete"}]}, "events of a trial"),
+        ({"faults": [{"at": 1.0, "component": "consumer", "kind": "sigkill", "for_s": 0.0, "draw": 0.5}]}, "faults are not"),
         ({"workload": asdict(Workload(store_slots=12))}, "a store that pods share"),
         ({"workload": asdict(Workload(drain="off"))}, "die without leaving"),
         ({"workload": asdict(Workload(grace_s=1))}, "die without leaving"),

@@ -69,6 +69,8 @@ def test_a_path_that_moves_the_root_is_refused(tmp_path: Path) -> None:
         (["--repeat=0"], None, "--lab-repeat: '0' | 1 to 10,000"),
         (["--lab-hpa-sync-s=0.5"], None, "--lab-hpa-sync-s: '0.5' | 1 to 60"),
         (["--lab-order-seed=-1"], None, "--lab-order-seed: '-1' | 0 to 999,999"),
+        (["--faults=-1"], None, "--lab-faults: '-1' | 0 to 999,999"),
+        (["--faults=1", "--replay-faults=trial.json"], None, "--replay-faults: 'trial.json' | none beside --faults"),
         (["--lab-recheck"], None, "--lab-recheck: True |"),
         (["--resume", "--from-records=x"], None, "--resume: True |"),
     ],

@@ -43,7 +43,7 @@ def test_both_sides_come_to_an_event_before_it_happens(monkeypatch):
     done = []
     monkeypatch.setattr(phases, "_await", lambda _, phase: done.append(f"await {phase}"))
     monkeypatch.setattr(phases, "happen", lambda _, phase, event: done.append(event))
-    chosen = SimpleNamespace(schedule=(("spike", "kill"), (None, "step")), until="replayed")
+    chosen = SimpleNamespace(schedule=(("spike", "kill"), (None, "step")), faults=(), until="replayed")
     stage = SimpleNamespace(inputs=chosen, journal=SimpleNamespace(mark=lambda _: None))
     assert phases.follow(stage, lambda: done.append("meet")) == "complete"
     assert done == ["await spike", "meet", "kill", "await None", "meet", "step", "await None"]

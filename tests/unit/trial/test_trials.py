@@ -8,6 +8,7 @@ import pytest
 from lab.errors import InputError, LabFault
 from lab.inputs import duet
 from lab.inputs import scale as scales
+from lab.inputs.faults import Faults
 from lab.inputs.variant import policy
 from lab.judge.runs import Runs
 from lab.record import store
@@ -91,6 +92,18 @@ def test_each_block_runs_every_plan_once_in_an_order_that_is_drawn(tmp_path):
         again = Session(tmp_path / f"b{seed}")
         trials(again, repeat=2, order=seed).blocks(PLANS)
         assert (again.asked == session.asked[:6]) is same
+
+
+def test_a_session_s_faults_reach_every_trial_and_differ_from_block_to_block(tmp_path):
+    """A plan's own go before them, and a list is the same in each block; a duet is refused."""
+    made = trials(Session(tmp_path), repeat=2, faults=Faults(5))
+    one, other = made.run(**HEAVY)
+    assert one.inputs.faults != other.inputs.faults
+    assert [run.inputs.faults for run in made.run(**HEAVY, faults=one.inputs.faults)] == [one.inputs.faults] * 2
+    assert made.run(**HEAVY, faults=Faults(6))[0].inputs.faults == other.inputs.faults
+    assert made.run(**HEAVY, faults=None)[0].inputs.faults == ()
+    with pytest.raises(InputError, match="duet: faults"):
+        made.duet(HEAVY, HEAVY)
 
 
 def test_a_session_that_is_cut_off_knows_what_it_was_asked_for(tmp_path):

@@ -1,0 +1,148 @@
+"""Faults: what a trial's schedule of faults did to its messages, in Jepsen's words, and to what decides its replicas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lab.errors import NoData
+from lab.inputs.faults import CONSUMER, CONTROLLERS, KILL, STOP
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.kafka import Kafka
+from lab.judge.aggregate import largest, total
+from lab.judge.measure import Measure, measure, number, quantity
+from lab.judge.origin import UNSCALED
+from lab.judge.quantity import Comparison
+from lab.measure.delivery import delivery
+from lab.measure.killed import Loss, explained
+from lab.measure.scaling import policy_excess
+from lab.model import hpa
+from lab.model.hpa import Controller
+from lab.model.hpa_log import replayed
+from lab.record.reports import TAKEN
+from lab.record.store import Record
+from lab.record.trial import Fault
+
+BACK_S = 15.0  # by which a component that was struck works again: it starts in 3 s on a quiet machine
+SYNCS = 3  # of an HPA, from then on until it decides as the model does
+RECENT_S = 2.0  # lag is scraped twice a second, and a step to 0 is seen so late
+SOURCE = "the schedule of faults (lab.inputs.faults)"
+
+
+class UnderFaults(Measure):
+    """What became of the messages of a trial with a schedule of faults. Words and counts are those of :class:`Delivery`.
+
+    ``unexplained`` are copies of messages that no fault explains. A fault of a consumer explains one copy of each message that
+    was in flight then: the pod had processed it and not committed it, so another one did it later. Of a consumer that was
+    stopped that goes on until it notices that its partitions are another's. ``oldest_s`` is the age of the oldest at its fault.
+    ``omitted`` are injections that were planned, and found nothing to strike or never came.
+    """
+
+    injected = number("faults", "faults injected")
+    omitted = number("faults", "faults planned and not injected")
+    lost = number("messages", "messages lost")
+    unseen = number("messages", "messages never reached")
+    unknown = number("events", "events of unknown or failed fate")
+    copies = number("messages", "further copies of messages")
+    unexplained = number("messages", "copies of messages that no fault explains")
+    oldest_s = number("s", "age of the oldest message reprocessed because of a fault", UNSCALED)
+
+
+@measure
+def under_faults(record: Record) -> UnderFaults:
+    """Account for the messages; no data for a trial without a schedule, and like :func:`delivery`."""
+    struck, found = injected(record), delivery(record)
+    by_faults = explained(record, list(losses(record)))
+    return UnderFaults(
+        injected=len(struck),
+        omitted=len(record.inputs.faults) - len(struck),
+        lost=found.lost.number,
+        unseen=found.unseen.number,
+        unknown=found.unknown_or_failed.number,
+        copies=found.copies.number,
+        unexplained=found.copies.number - by_faults.copies,
+        oldest_s=by_faults.oldest_s,
+    )
+
+
+def injected(record: Record) -> list[Fault]:
+    """The faults of the schedule that struck. Raises :class:`NoData` for a trial without a schedule."""
+    if not record.inputs.faults:
+        raise NoData("the trial has no schedule of faults")
+    return [one for one in record.trial.faults if one.injection is not None and not one.skipped]
+
+
+def losses(record: Record) -> Iterator[Loss]:
+    """What each fault of a consumer may have kept from being committed, in order: nothing of before the pod's last fault."""
+    given_up = [one for one in record.handovers if one.event in TAKEN]
+    since: dict[str, float] = {}
+    for one in sorted(record.trial.faults, key=lambda fault: fault.t):
+        if one.component != CONSUMER or one.pod is None:
+            continue
+        until = one.t if one.until is None else one.until
+        if one.fault == STOP:
+            until = next((told.t for told in given_up if told.pod == one.pod and told.t > until), until)
+        yield Loss(one.pod, one.t, since.get(one.pod, -math.inf), until)
+        since[one.pod] = until
+
+
+@quantity("steps", "steps to no replica while there was lag")
+def stranded(record: Record) -> float:
+    """Steps to no replica while lag was above what the policy takes for none, all the time before.
+
+    There is no data for a trial without a schedule, and where lag was not sampled before such a step.
+    """
+    injected(record)
+    return sum(_lag_before(record, change.t) > _none(record) for change in record.scalings if not change.after)
+
+
+@quantity("s", "time from the last fault to a decision that the model takes too", UNSCALED)
+def back_s(record: Record) -> float:
+    """From the end of the last fault to the first sync of the HPA that the model decides as the controller did.
+
+    A controller that was started anew remembers nothing. There is no data for a trial without a schedule or without an HPA, and
+    where the HPA never decided again.
+    """
+    ends = [(one.t if one.until is None else one.until, one) for one in injected(record)]
+    over = max((t for t, _ in ends), default=record.driven)
+    begun = max((t for t, one in ends if (one.component, one.fault) == (CONTROLLERS, KILL)), default=-math.inf)
+    controller = Controller(downscale_stabilization_s=record.scale.seconds(hpa.DEFAULTS.downscale_stabilization_s))
+    for one in replayed([one for one in record.hpa_syncs if one.at > begun], controller):
+        if one.agrees and one.sync.at > over:
+            return one.sync.at - over
+    raise NoData("after the last fault the HPA decided nothing that the model decides too")
+
+
+@quantity("syncs", "syncs without a decision that the model takes too, once all had time to come back")
+def late(record: Record) -> float:
+    """The syncs of the HPA in :func:`back_s`, beyond the 15 s that a component has to come back; no data like that."""
+    return max(0.0, back_s(record).number - BACK_S) / record.scale.hpa_sync_s
+
+
+def _lag_before(record: Record, t: float) -> float:
+    """The least lag in the time before ``t``: less than that was there at no moment of it."""
+    recent = record.lag[record.lag["t"].between(t - RECENT_S, t)]
+    if recent.empty:
+        raise NoData(f"no sample of lag in the {RECENT_S:g} s before a step to no replica")
+    return float(recent["lag"].min())
+
+
+def _none(record: Record) -> int:
+    """The lag up to which the policy's triggers are not active."""
+    triggers = record.policy.triggers if isinstance(record.policy, ScaledObject) else ()
+    return max((one.activation for one in triggers if isinstance(one, Kafka)), default=0)
+
+
+def invariants(records: Sequence[Any]) -> Iterator[tuple[Comparison, str]]:
+    """What must hold beside at-least-once in ``records``, the runs of trials with such a schedule, each with its sentence."""
+    unexplained = total(under_faults(one).unexplained for one in records)
+    yield unexplained == 0, "a fault explains each copy: what was in flight at it, and nothing else"
+    outside = total(policy_excess(one).outside_bounds for one in records)
+    yield outside == 0, "the replicas stay within the policy's bounds, whatever is struck"
+    yield total(map(stranded, records)) == 0, "no group is scaled to zero while there is lag"
+    if all(run.policy.hpa for runs in records for run in runs):
+        yield (
+            largest(map(late, records)) <= SYNCS,
+            f"{BACK_S:g} s and {SYNCS} syncs after the last fault the HPA decides as the model does",
+        )

@@ -1,0 +1,112 @@
+"""What faults explain of a trial's copies, and how an autoscaler came through them, on records of which every row is known."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lab.inputs.faults import CONSUMER, CONTROLLERS, Injection
+from lab.inputs.scale import Scale
+from lab.measure.faults import BACK_S, back_s, late, stranded, under_faults
+from lab.measure.killed import killed
+from lab.record.trial import Fault, Offsets
+from tests.unit.model.test_hpa_log import BEGUN, synced
+
+from . import whole
+from .built import assigned, given_up, lags, record, replicas, report
+from .test_delivery import IDS, TALLY
+from .test_killed import done, range_of
+
+SCHEDULE = [
+    {"at": 10.0, "component": CONSUMER, "kind": "sigkill", "for_s": 0.0, "draw": 0.0},
+    {"at": 30.0, "component": CONSUMER, "kind": "sigstop", "for_s": 12.0, "draw": 0.0},
+    {"at": 50.0, "component": "keda-operator", "kind": "sigkill", "for_s": 2.0, "draw": 0.0},
+]
+PLANNED = [Injection(**one) for one in SCHEDULE]
+KILLED = Fault(100.0, "sigkill", "a", injection=PLANNED[0])
+STOPPED = Fault(120.0, "sigstop", "a", until=132.0, injection=PLANNED[1])
+AWAY = Fault(140.0, "sigkill", component="keda-operator", until=142.0, injection=PLANNED[2])
+
+
+def under(folder, receipts, doubled=(), faults=(KILLED, STOPPED, AWAY), **more):
+    """A record with three planned faults: a is killed at 100, stopped from 120, and notices at 133 what it has lost."""
+    events = [assigned(0, "a", 0), assigned(110, "a", 0), given_up(133, "a", 0, event="lost")]
+    events += [report(1, "producer", "profile", start=1.0), report(150, "producer", "produced", **TALLY)]
+    found = {"group_events": events, "receipts": receipts, "topic_ids": IDS, "offsets": {0: Offsets(100, 100)}}
+    made = record(folder, faults=tuple(faults), **{"inputs": {"faults": SCHEDULE}} | found | more)
+    total = sum(one["count"] for one in doubled)
+    ledger = whole.reconciliation(produced=100, processed=100, doubled=doubled, doubled_messages=total)
+    (folder / "reconciliation.json").write_text(json.dumps(ledger))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("receipts", "unexplained"),
+    [
+        ([done("a", 0, 0, 9, 99.9), done("b", 0, 0, 9, 108.0)], 0),
+        ([done("a", 0, 0, 9, 119.0), done("b", 0, 0, 9, 131.0)], 0),  # of the pod that was started anew, before its stop
+        ([done("b", 0, 0, 9, 131.0), done("a", 0, 0, 9, 132.5)], 0),  # by the stopped one, before it notices
+        ([done("b", 0, 0, 9, 131.0), done("a", 0, 0, 9, 134.0)], 10),  # after it has noticed
+        ([done("a", 0, 0, 9, 99.9), done("a", 0, 0, 9, 119.0), done("b", 0, 0, 9, 131.0)], 0),  # one copy each of two faults
+        ([done("a", 0, 0, 9, 99.0), done("b", 0, 0, 9, 99.9)], 10),  # all was done before any fault
+        ([done("c", 0, 0, 9, 141.0), done("b", 0, 0, 9, 143.0)], 10),  # a fault of no consumer explains none
+    ],
+)
+def test_each_copy_is_explained_by_what_was_in_flight_at_a_fault(tmp_path, receipts, unexplained):
+    """By one fault each. What a pod did before its last fault is not in flight at the next."""
+    copies = 10 * (len(receipts) - 1)
+    found = under_faults(under(tmp_path, receipts, [range_of(0, 0, 9) | {"count": copies}]))
+    assert (found.injected.value, found.omitted.value) == (3, 0)
+    assert (found.copies.value, found.unexplained.value) == (copies, unexplained)
+    assert (found.lost.value, found.unseen.value, found.unknown.value) == (0, 0, 0)
+
+
+def test_what_struck_nothing_is_omitted(tmp_path):
+    """A trial without a schedule has no data, and one kill among other faults is not the one kill of a trial."""
+    skipped = Fault(140.0, "sigkill", component="lag-exporter", skipped="no lag-exporter was at work", injection=PLANNED[2])
+    found = under_faults(under(tmp_path / "one", [done("a", 0, 0, 99, 99.0)], faults=(KILLED, skipped)))
+    assert (found.injected.value, found.omitted.value) == (1, 2)
+    bare = record(tmp_path / "two")
+    assert "no schedule of faults" in under_faults(bare).lost.why
+    assert "no schedule of faults" in stranded(bare).why
+    assert "1 faults" in killed(under(tmp_path / "three", [], faults=(STOPPED,))).unexplained.why
+
+
+@pytest.mark.parametrize(
+    ("lag", "steps"), [({58.5: 9, 59: 5, 59.5: 7}, 1), ({58.5: 9, 59: 0, 59.5: 7}, 0), ({50: 9, 61: 9}, None)]
+)
+def test_a_step_to_zero_is_held_against_the_lag_before_it(tmp_path, lag, steps):
+    """Lag all the while strands the group; lag that was gone for a moment does not. An unknown lag is no data."""
+    inputs = {"policy": whole.scaled(minReplicaCount=0), "faults": SCHEDULE}
+    made = record(tmp_path, inputs=inputs, faults=(AWAY,), transitions=replicas((0, 4, 4), (60, 0, 0)), samples=lags(lag))
+    assert stranded(made).value == steps
+    assert steps is not None or "no sample of lag" in stranded(made).why
+
+
+def decided(syncs, *faults):
+    """A record of these syncs and faults, of a controller whose window down is 10 s; it was driven from BEGUN on."""
+    scale, inputs = Scale("quick", 30, 1), SimpleNamespace(faults=SCHEDULE)
+    seen: Any = SimpleNamespace(trial=SimpleNamespace(faults=faults), inputs=inputs, scale=scale, driven=BEGUN, hpa_syncs=syncs)
+    return seen
+
+
+def test_an_hpa_is_back_with_its_first_decision_that_is_the_models():
+    """A sync that failed is none. So is one that decided otherwise, and syncs count from when all had time to come back."""
+    away = replace(AWAY, t=BEGUN + 1, until=BEGUN + 2.2)
+    syncs = [one for one in synced(*[200] * 100) if not 1 < one.at - BEGUN < 4]
+    assert (back_s(decided(syncs, away)).value, late(decided(syncs, away)).value) == (pytest.approx(1.8), 0)
+    wrong = [replace(one, desired=one.desired + (2 < one.at - BEGUN < 20)) for one in syncs]
+    found = back_s(decided(wrong, away)).value
+    assert found == pytest.approx(17.8)
+    assert late(decided(wrong, away)).value == pytest.approx((found - BACK_S) / 0.5)
+    assert "decided nothing" in back_s(decided(syncs[:2], away)).why
+
+
+def test_a_controller_that_was_killed_begins_anew():
+    """It has forgotten that it scaled up by 4 a second ago, and scales up again, as the model does without that memory."""
+    before, anew = synced(2400), [replace(one, at=one.at + 3, scaled_at=BEGUN + 3) for one in synced(2400, replicas=6)]
+    killed_then = Fault(BEGUN + 1, "sigkill", component=CONTROLLERS, until=BEGUN + 2, injection=PLANNED[2])
+    assert back_s(decided(before + anew, killed_then)).value == pytest.approx(1)
+    assert back_s(decided(before + anew, replace(killed_then, component="keda-operator"))).value is None
