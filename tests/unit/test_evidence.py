@@ -100,7 +100,7 @@ def test_a_trial_with_faults_is_held_to_what_faults_leave(session, tmp_path):
         pass
     found = {row.why: row.verdict for row in session.rows}
     assert found[EXACTLY_ONCE.sentence] == "held"
-    assert [verdict for words, verdict in found.items() if words.startswith("a fault explains each copy")] == ["held"]
+    assert [verdict for words, verdict in found.items() if words.startswith("each copy was in flight")] == ["held"]
     assert found["no group is scaled to zero while there is lag"] == "no data"
     assert AT_LEAST_ONCE.sentence in found
 

@@ -28,12 +28,18 @@ PLANNED = [Injection(**one) for one in SCHEDULE]
 KILLED = Fault(100.0, "sigkill", "a", injection=PLANNED[0])
 STOPPED = Fault(120.0, "sigstop", "a", until=132.0, injection=PLANNED[1])
 AWAY = Fault(140.0, "sigkill", component="keda-operator", until=142.0, injection=PLANNED[2])
+FAST = {"faults": SCHEDULE, "workload": {"commit_interval_ms": 500}}
 
 
-def under(folder, receipts, doubled=(), faults=(KILLED, STOPPED, AWAY), **more):
+def given_up_at(t):
+    """c is given up, and partition 5 with it."""
+    return given_up(t, "c", 5, event="lost")
+
+
+def under(folder, receipts, doubled=(), faults=(KILLED, STOPPED, AWAY), told=(), **more):
     """A record with three planned faults: a is killed at 100, stopped from 120, and notices at 133 what it has lost."""
     events = [assigned(0, "a", 0), assigned(110, "a", 0), given_up(133, "a", 0, event="lost")]
-    events += [report(1, "producer", "profile", start=1.0), report(150, "producer", "produced", **TALLY)]
+    events += [report(1, "producer", "profile", start=1.0), report(150, "producer", "produced", **TALLY), *told]
     found = {"group_events": events, "receipts": receipts, "topic_ids": IDS, "offsets": {0: Offsets(100, 100)}}
     made = record(folder, faults=tuple(faults), **{"inputs": {"faults": SCHEDULE}} | found | more)
     total = sum(one["count"] for one in doubled)
@@ -61,6 +67,15 @@ def test_each_copy_is_explained_by_what_was_in_flight_at_a_fault(tmp_path, recei
     assert (found.injected.value, found.omitted.value) == (3, 0)
     assert (found.copies.value, found.unexplained.value) == (copies, unexplained)
     assert (found.lost.value, found.unseen.value, found.unknown.value) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("end", "given_up"), [(149.0, 10), (145.0, 0)])
+def test_a_member_that_was_given_up_explains_what_it_could_not_commit(tmp_path, end, given_up):
+    """From two commit intervals before a commit was refused until it notices. What it did before that was committed."""
+    told = [assigned(140, "c", 5), report(148, "c", "commit_failed", partitions=[5]), given_up_at(150)]
+    receipts = [done("c", 5, 0, 9, end), done("d", 5, 0, 9, 151.0)]
+    found = under_faults(under(tmp_path, receipts, [range_of(5, 0, 9)], told=told, inputs=FAST))
+    assert (found.given_up.value, found.unexplained.value) == (given_up, 10 - given_up)
 
 
 def test_what_struck_nothing_is_omitted(tmp_path):
