@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
@@ -65,7 +65,12 @@ def _black_box(seen: Seen) -> Iterator[Finding]:
         after = f"more than {seen.waits[LEAVE].limit_s:g} s" if took is None else f"{took:.1f} s"
         silent = "" if took is not None and took <= ended + LEFT_S else ": it does not say that it leaves"
         yield Finding(BLACK_BOX, "leaves its group", NOTE, f"the other one had its partitions {after} after SIGTERM{silent}")
-    yield _waited(seen, "commits all of it", FINISH, _left(seen, FINISH))
+    finish = _waited(seen, "commits all of it", FINISH, _left(seen, FINISH))
+    if finish.verdict == HELD and seen.took(LEAVE) is None:
+        finish = replace(
+            finish, text=f"{finish.text}, in its own partitions: the others' stand still until the session timeout"
+        )
+    yield finish
     if (wait := seen.waits.get(TAKE_OVER)) is not None:
         late = f"more than {wait.limit_s:g} s: they stand still until the session timeout"
         text = late if wait.seconds is None else f"{wait.seconds:.1f} s: a session timeout, a start, a rebalance"

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,7 +126,7 @@ class Rehearsal:
             seen.groups = self._other_groups()
             return
         self._tell(JOIN)
-        first = next(iter(self._running))
+        first, alone = next(iter(self._running)), set(self._outputs.owned)
         joined = self._used(first)
         commits = self._wait(COMMIT, lambda: self._behind(0) == {}, patience.commit_s)
         self._start(2)
@@ -136,11 +136,14 @@ class Rehearsal:
         begun = time.monotonic()
         if not self._stop(list(self._running)[1:]):
             return  # their partitions stand still until the session timeout
+        held: Collection[int] = range(PARTITIONS)
         if self._wait(LEAVE, lambda: self._shared(1), patience.grace_s, begun):
             self._tell(LEAVE)
+        else:  # those of the others stand still until the session timeout
+            held = [number for name in alone for number in self._outputs.owned.get(name, ())] or range(PARTITIONS)
         self._send(False)
         if commits:
-            self._commit_all(FINISH)
+            self._commit_all(FINISH, held)
         self._send(True)
         seen.demand = demand(joined, self._used(first))
         before = set(self._outputs.owned)
@@ -222,9 +225,14 @@ class Rehearsal:
             number: part.lag for number, part in lags.items() if part.lag and (least is None or (part.committed or 0) <= least)
         }
 
-    def _commit_all(self, stage: str) -> None:
-        if not self._wait(stage, lambda: self._behind() == {}, self._patience.finish_s):
-            self._seen.left[stage] = self._behind()
+    def _commit_all(self, stage: str, held: Collection[int] = range(PARTITIONS)) -> None:
+        """Wait until all of the partitions that are ``held`` is committed, and keep what is not."""
+
+        def behind() -> dict[int, int]:
+            return {number: lag for number, lag in self._behind().items() if number in held}
+
+        if not self._wait(stage, lambda: behind() == {}, self._patience.finish_s):
+            self._seen.left[stage] = behind()
 
     def _tell(self, stage: str) -> None:
         """Keep what reports say, once they say what is seen, or when that has not come in time."""

@@ -20,7 +20,7 @@ from lab.commands import check_consumer
 from lab.conformance import traffic
 from lab.conformance.findings import BREACHED, HELD, NO_DATA, NOTE, Finding, findings, fulfilled
 from lab.conformance.rehearsal import Consumer, Patience, Rehearsal
-from lab.conformance.seen import AT_REST, COMMIT, FINISH, JOIN, LEAST, Seen, Stop, Used, Wait, demand
+from lab.conformance.seen import AT_REST, COMMIT, FINISH, JOIN, LEAST, LEAVE, Seen, Stop, Used, Wait, demand
 from lab.errors import InputError
 from lab.host import processes, runs
 from lab.inputs import workload
@@ -129,6 +129,7 @@ ONE = WHOLE.receipts[0]
             "",
             "not within 9 s; g has no such member; its last line: r",
         ),
+        ({"waits": WHOLE.waits | {LEAVE: Wait(None, 8)}}, RECEIPTS, "in its own partitions: the others' stand still"),
         ({"commits": {0: [(1.0, 1), (2.0, 2), (5.0, 3)]}}, RECEIPTS, "commits are up to 3.0 s apart (median 2.0)"),
     ],
 )
