@@ -105,7 +105,8 @@ def test_keda_5525_no_fallback_while_no_broker_can_be_reached(target, topic, kaf
         guarded.rest(4 * COOLDOWN_S)
         judge(guarded.replicas(), known=3, cured=6)
         judge(asleep.replicas(), known=0, cured=6)
-        assert (plain.replicas(), plain.condition("Ready")[0], plain.condition("HPAActive")[0]) == (3, "True", "False")
+        plain.wait(lambda: plain.condition("HPAActive")[0] == "False", "the condition HPAActive False")
+        assert (plain.replicas(), plain.condition("Ready")[0]) == (3, "True")
     for each in (plain, guarded):
         each.reach(3)
     group.leave(0)
