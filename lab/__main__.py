@@ -27,6 +27,7 @@ COMMANDS = {
     "explain": "why a group scaled, or not, from what Prometheus kept of it: metric, ratio, tolerance, cap, window, policy",
     "profile": "the traffic that a Prometheus or a CSV file saw, as a profile of few steps, with the error of what they keep",
     "tune": "the cheapest ScaledObject that is not late: variants of a given one, simulated",
+    "play": "a local page: change a ScaledObject, and see what it would do; nothing is deployed",
     "plane": "flips, lateness and price over windows, tolerances and lagThresholds of a scale-down, simulated",
     "threshold": "the lagThreshold that follows from a pod's rate and an SLO",
     "estimate": "what a trial needs before it runs: events, disk, memory, cores, time; refuses what does not fit",
@@ -40,7 +41,9 @@ COMMANDS = {
     "down": "end clusters kept with --keep-cluster, and what a crash left",
 }
 # The extra that a command takes as a whole, where the first module that lacks may be of a smaller one.
-LEAST = {"report": "report"} | dict.fromkeys(("accept", "check-consumer", "demo", "build", "images", "down"), "trial")
+LEAST = {"play": "board", "report": "report"} | dict.fromkeys(
+    ("accept", "check-consumer", "demo", "build", "images", "down"), "trial"
+)
 COMPLETION = "_ARGCOMPLETE"  # a shell asks what may follow COMP_LINE
 READER_GONE = 128 + 13  # what a shell says of a program that SIGPIPE ended
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import re
-import socket
 import sys
 from urllib.parse import urlsplit
 
 from lab.errors import BAD_INPUT, InputError, LabFault
 from lab.flags import NAME, Flags, number, whole
 from lab.host import runs
-
-HOST = "127.0.0.1"
 
 
 def _url(text: str) -> str:
@@ -63,31 +59,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _serve(options: argparse.Namespace) -> None:
     # Imported here, because --help and --write need no web server.
-    from werkzeug.serving import make_server
-
+    from lab.board import serving
     from lab.board.app import Board, create
     from lab.board.source import Source
 
     url = options.prometheus or runs.prometheus()
     if url is None:
         raise LabFault("--prometheus: no running cluster found; give its URL, or start one with pytest --keep-cluster")
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, options.port))
-        except OSError as error:
-            allowed = f"a free port of {HOST} ({error.strerror})"
-            raise LabFault(f"--port: {options.port} is not allowed; allowed: {allowed}") from error
-        listener.listen()
+    with serving.listening(options.port) as listener:
         try:
             app = create(Board(Source(url), options.minutes, options.namespace))
         except LabFault as fault:
             raise LabFault(f"--prometheus: {fault}") from fault
-        port = listener.getsockname()[1]
-        logging.getLogger("werkzeug").setLevel(logging.ERROR)  # not a line for every refresh
-        server = make_server(HOST, port, app.server, threaded=True, fd=listener.fileno())
-        print(f"board: http://{HOST}:{port} (Prometheus at {url}); Ctrl-C ends it", flush=True)
-        server.serve_forever()
+        said = f"board: {serving.address(listener)} (Prometheus at {url}); Ctrl-C ends it"
+        serving.serve(listener, app.server, said)
 
 
 if __name__ == "__main__":

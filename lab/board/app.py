@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dash import Dash, Input, Output, dcc, html, no_update
-from flask import request
 
-from lab.board import figures
+from lab.board import figures, serving
 from lab.board.panels import PANELS, Mark
 from lab.board.source import Source, Window, window
 from lab.errors import LabFault
-from lab.programs.telemetry import is_local
 
 REFRESH_S = 2
 NEWEST = "newest"
@@ -68,16 +66,11 @@ class Board:
         return [{"label": first, "value": NEWEST}, *({"label": name, "value": name} for name in trials)]
 
 
-def _refuse() -> tuple[str, int] | None:
-    """Answer nothing to a page that gave its own name this address."""
-    return None if is_local(request.host) else ("another host\n", 403)
-
-
 def create(board: Board) -> Dash:
     """The page as a Dash application. Everything that it loads comes from this process."""
     app = Dash("lab.board", title="Elastic Lab", serve_locally=True, update_title="", assets_ignore=".*")
     app.index_string = PAGE
-    app.server.before_request(_refuse)
+    app.server.before_request(serving.refuse)
     graphs = [f"panel-{number}" for number in range(len(PANELS))]
     offered = board.choices(board.source.trials())
     choice = dcc.Dropdown(id="namespace", options=offered, value=NEWEST, clearable=False, searchable=False)

@@ -6,10 +6,12 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab.board.panels import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, FLAG, UP, Mark, Panel
-from lab.board.source import Series, Window
+
+if TYPE_CHECKING:  # its client of Prometheus takes a second to import
+    from lab.board.source import Series, Window
 
 CYCLE = (ASKED, DELIVERED, UP, DOWN, FAULT, BETWEEN)
 SLACK_S = 2  # events within one second are scraped, and so seen, in either order

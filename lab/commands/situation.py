@@ -211,7 +211,7 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
         with step():
             found = scaledobject_file.load(options.scaledobject, options.name, queries.check, hpa=not real)
         with step():
-            traffic = _profile(options.profile)
+            traffic = read_profile(options.profile)
     scaled = found.scaled
     scale = replace(scales.load(options.scale), sync_s=options.hpa_sync_s)
     if real and scale.name != scales.REAL:
@@ -267,7 +267,8 @@ def records_in(folder: Path) -> list[Record]:
     return [opened(one) for one in found]
 
 
-def _profile(text: str) -> Profile:
+def read_profile(text: str) -> Profile:
+    """Return the traffic in the file that ``text`` names, or in one of profiles/. Raises :class:`InputError`."""
     file = Path(text)
     if file != yamlfile.STDIN and file.suffix not in (".yaml", ".yml", ".json") and len(file.parts) == 1:
         try:

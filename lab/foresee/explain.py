@@ -35,8 +35,8 @@ SAID = {
     FAILED: "a metric had no value, and the others asked for no more",
     KEDA: "KEDA itself: the HPA has no part in steps to and from 0",
 }
-_LIMITS = {"ScaleUpLimit": UP_POLICY, "ScaleDownLimit": DOWN_POLICY, "TooManyReplicas": MOST, "TooFewReplicas": LEAST}
-_WINDOWS = {"ScaleUpStabilized": UP_WINDOW, "ScaleDownStabilized": DOWN_WINDOW}
+LIMITS = {"ScaleUpLimit": UP_POLICY, "ScaleDownLimit": DOWN_POLICY, "TooManyReplicas": MOST, "TooFewReplicas": LEAST}
+WINDOWS = {"ScaleUpStabilized": UP_WINDOW, "ScaleDownStabilized": DOWN_WINDOW}
 
 BENDS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, math.inf)  # ways of the lag between two scrapes, the straight one in the middle
 
@@ -120,9 +120,9 @@ def decided_by(decision: Decision, totals: Totals, caps: Totals) -> tuple[str, i
     winner = max(range(len(decision.proposals)), key=lambda place: decision.proposals[place] or 0)
     if decision.limited:
         # A direction that is Disabled, and one without a policy left, are a ScaleUpLimit or a ScaleDownLimit too.
-        return _LIMITS[decision.limited], winner
+        return LIMITS[decision.limited], winner
     for reason in decision.reasons:
-        if by := _WINDOWS.get(reason.partition(":")[0]):
+        if by := WINDOWS.get(reason.partition(":")[0]):
             return by, winner
     if totals[winner] is not None and totals[winner] == caps[winner]:
         return CAP, winner

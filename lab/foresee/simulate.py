@@ -28,17 +28,20 @@ from lab.inputs.scaledobject import ScaledObject
 PARTS_OF_A_SYNC = 30  # where many policies share steps, each event moves to the nearest such part of a sync period
 
 
-def simulate(situation: Situation, scaled: ScaledObject) -> Curve:
-    """The curve of ``scaled`` in ``situation``. Raises :class:`InputError` for what is not simulated."""
-    return simulate_many(situation, [scaled])[0]
+def simulate(situation: Situation, scaled: ScaledObject, *, every: bool = False) -> Curve:
+    """The curve of ``scaled`` in ``situation``. Raises :class:`InputError` for what is not simulated.
+
+    With ``every`` its log has each sync of the HPA, and not only the decisions that changed the replicas.
+    """
+    return simulate_many(situation, [scaled], every=every)[0]
 
 
-def simulate_many(situation: Situation, policies: Sequence[ScaledObject]) -> list[Curve]:
+def simulate_many(situation: Situation, policies: Sequence[ScaledObject], *, every: bool = False) -> list[Curve]:
     """:func:`simulate` for each of ``policies``, in one pass; events between syncs are rounded to a part of a period."""
     if situation.topics > 1 and Balancer(situation.consumers.balancer).by_topic:
         allowed = f"any other with topics {situation.topics}: it shares out each topic by itself, which is not simulated"
         raise InputError("simulated group", "balancer", situation.consumers.balancer, allowed)
-    return _Loop(situation, policies).run()
+    return _Loop(situation, policies, every).run()
 
 
 class _Kind(IntEnum):
@@ -56,8 +59,8 @@ class _Kind(IntEnum):
 class _Loop:
     """One pass: the state of all groups, the scalers, and the events to come."""
 
-    def __init__(self, situation: Situation, policies: Sequence[ScaledObject]) -> None:
-        self._is = situation
+    def __init__(self, situation: Situation, policies: Sequence[ScaledObject], every: bool) -> None:
+        self._is, self._every = situation, every
         self._scalers = [Scaler(scaled, situation) for scaled in policies]
         self._wanted = np.array([scaler.replicas for scaler in self._scalers], dtype=np.int64)
         self._group = Group(situation.consumers, situation.shares, len(policies))
@@ -125,9 +128,10 @@ class _Loop:
             again = self._is.sync_s + max(0, after - self._members[index].members) * self._is.sync_each_s
         assert again is not None
         heapq.heappush(self._due, (now + again, kind, index, 0))
+        if after != before or (self._every and kind is _Kind.SYNC):
+            self._logs[index].append(Change(now, before, after, scaler.reasons))
         if after == before:
             return
-        self._logs[index].append(Change(now, before, after, scaler.reasons))
         self._wanted[index] = after
         self._scale(now, index, before, after)
 

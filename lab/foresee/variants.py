@@ -27,6 +27,7 @@ from lab.inputs.triggers.persistent_lag import SHORTEST_S
 from lab.model import hpa
 
 THRESHOLD, SECONDS, MOST = "lagThreshold", "lagSeconds", "maxReplicaCount"
+LEAST = "minReplicaCount"  # the floor is chosen by who pays for it, and not tuned
 TARGET = "scalingModifiers.target"  # in place of a lagThreshold, where a formula composes the metric
 DOWN_WINDOW, DOWN_POLICIES = "scaleDown.stabilizationWindowSeconds", "scaleDown.policies"
 DOWN_TOLERANCE = "scaleDown.tolerance"  # varied by ``plane``, and not tuned
@@ -85,8 +86,8 @@ def with_changes(scaled: ScaledObject, changes: Changes) -> Variant:
             kinds = Cron if field == PRE_SCALED else Kafka | PersistentLag
             index = next(index for index, trigger in enumerate(scaled.triggers) if isinstance(trigger, kinds))
             spec["triggers"][index]["metadata"][field] = text_of(value)
-        elif field == MOST:
-            spec["maxReplicaCount"] = value
+        elif field in (MOST, LEAST):
+            spec[field] = value
         elif field == TARGET:
             spec["advanced"]["scalingModifiers"]["target"] = text_of(value)
         else:

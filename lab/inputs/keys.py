@@ -60,6 +60,11 @@ MOST_DRAWN = 2_000_000  # of a longer profile's events the first so many tell th
 def partitions_of(ids: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.int64]:
     """The partition, of ``count``, of each entity id as a key of 8 bytes, big-endian. Source: ``Utils.murmur2`` and
     ``BuiltInPartitioner.partitionForKey`` of Kafka's Java client; librdkafka's ``murmur2_random`` places keys alike."""
+    return _hashed(ids).astype(np.int64) % count
+
+
+def _hashed(ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+    """What the partitioner takes the remainder of, from 0 to 2^31 - 1."""
     words = ids.astype(">u8").view("<u4").reshape(-1, 2)
     hashed = np.full(len(ids), _SEED ^ 8, dtype=np.uint32)
     with np.errstate(over="ignore"):
@@ -70,18 +75,23 @@ def partitions_of(ids: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.int
         hashed ^= hashed >> np.uint32(13)
         hashed *= _MULTIPLIER
         hashed ^= hashed >> np.uint32(15)
-    return (hashed & np.uint32(0x7FFFFFFF)).astype(np.int64) % count
+    found: npt.NDArray[np.uint32] = hashed & np.uint32(0x7FFFFFFF)
+    return found
 
 
 @functools.lru_cache(maxsize=32)
 def shares(profile: Profile, seed: int, partitions: int, entities: int = ENTITIES) -> npt.NDArray[np.float64]:
     """Each partition's share of the events of ``profile``, ``seed`` and ``entities``; their sum is 1. It is kept: read-only."""
     wanted = max(1, min(profile.total, MOST_DRAWN))
-    keys = Entities(seed, entities, profile.zipf)
-    counts = np.zeros(partitions)
-    for begin in range(0, wanted, BLOCK):
-        ids = keys.unordered(min(BLOCK, wanted - begin))
-        counts += np.bincount(partitions_of(ids, partitions), minlength=partitions)
+    drawn = _drawn(wanted, profile.zipf, seed, entities)
+    counts = np.bincount(drawn % np.uint32(partitions), minlength=partitions).astype(np.float64)
     share: npt.NDArray[np.float64] = counts / counts.sum()
     share.setflags(write=False)
     return share
+
+
+@functools.lru_cache(maxsize=4)  # of 8 MB at most; whoever asks for other partitions waits for no draw
+def _drawn(wanted: int, exponent: float, seed: int, entities: int) -> npt.NDArray[np.uint32]:
+    """:func:`_hashed` of the first ``wanted`` keys."""
+    keys = Entities(seed, entities, exponent)
+    return np.concatenate([_hashed(keys.unordered(min(BLOCK, wanted - begin))) for begin in range(0, wanted, BLOCK)])

@@ -41,12 +41,26 @@ def load(
 ) -> Found:
     """The ScaledObject in the file at ``path``, the one of this ``name`` where there are several; "-" is standard input.
 
-    Raises :class:`InputError` for everything in the file that can't be used, and for what ``also`` reports of the object.
-    With ``hpa`` a file without a ScaledObject may hold one plain HPA instead (:mod:`lab.inputs.hpa_on_lag`).
+    Raises like :func:`read`.
     """
-    where = yamlfile.name(path)
+    return read(yamlfile.text(path), yamlfile.name(path), name, also, hpa=hpa)
+
+
+def read(
+    text: str,
+    where: object,
+    name: str = "",
+    also: Callable[[Mapping[str, Any], object], None] | None = None,
+    *,
+    hpa: bool = False,
+) -> Found:
+    """:func:`load` of a ``text``, whose source ``where`` names.
+
+    Raises :class:`InputError` for everything in it that can't be used, and for what ``also`` reports of the object.
+    With ``hpa`` a text without a ScaledObject may hold one plain HPA instead (:mod:`lab.inputs.hpa_on_lag`).
+    """
     with together():
-        objects = _objects(yamltext.documents(yamlfile.text(path), where), where)
+        objects = _objects(yamltext.documents(text, where), where)
         plain = [one for one in objects if one.content.get("kind") == hpa_on_lag.KIND]
         if hpa and len(plain) == 1 and not any(one.content.get("kind") == KIND for one in objects):
             made = Document(hpa_on_lag.scaledobject_of(plain[0].content, plain[0].where), plain[0].where)

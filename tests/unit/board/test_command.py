@@ -69,7 +69,7 @@ def test_what_can_not_be_served_is_one_line(capsys, port):
         ([f"--prometheus=http://127.0.0.1:{port}", "--port=0"], "elastic-lab: --prometheus: ", f"http://127.0.0.1:{port}"),
         (
             ["--prometheus=http://127.0.0.1:1", f"--port={port}"],
-            f"elastic-lab: --port: {port} is not allowed; allowed: a free port",
+            f"elastic-lab: command line: --port: {port} is not allowed; allowed: a free port",
             "",
         ),
     ):

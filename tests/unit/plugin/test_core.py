@@ -131,7 +131,14 @@ def test_what_an_extra_brings_is_named_where_it_is_missing(tmp_path):
 
 @pytest.mark.parametrize(
     ("command", "extra"),
-    [("accept", "trial"), ("demo", "trial"), ("down", "trial"), ("estimate", "records"), ("report", "report")],
+    [
+        ("accept", "trial"),
+        ("demo", "trial"),
+        ("down", "trial"),
+        ("estimate", "records"),
+        ("play", "board"),
+        ("report", "report"),
+    ],
 )
 def test_a_command_that_lacks_its_extra_has_help_that_says_so(command, extra):
     """Whoever asks what it does is told."""
