@@ -24,6 +24,7 @@ COMMANDS = {
     "review": "what a change in git does to ScaledObjects, as a comment: audit and simulation, before and after",
     "simulate": "what a ScaledObject would do on a profile, without a cluster",
     "sync": "what one sync of the HPA decides on a lag, and why: metric, ratio, tolerance, cap, window, policy",
+    "shadow": "whether the model decides as a live HPA does, read-only, and what another ScaledObject would ask for there",
     "explain": "why a group scaled, or not, from what Prometheus kept of it: metric, ratio, tolerance, cap, window, policy",
     "profile": "the traffic that a Prometheus or a CSV file saw, as a profile of few steps, with the error of what they keep",
     "tune": "the cheapest ScaledObject that is not late: variants of a given one, simulated",
@@ -42,7 +43,7 @@ COMMANDS = {
 }
 # The extra that a command takes as a whole, where the first module that lacks may be of a smaller one.
 LEAST = {"play": "board", "report": "report"} | dict.fromkeys(
-    ("accept", "check-consumer", "demo", "build", "images", "down"), "trial"
+    ("accept", "check-consumer", "demo", "build", "images", "down", "shadow"), "trial"
 )
 COMPLETION = "_ARGCOMPLETE"  # a shell asks what may follow COMP_LINE
 READER_GONE = 128 + 13  # what a shell says of a program that SIGPIPE ended

@@ -18,6 +18,7 @@ from lab.foresee.choice import Reason
 from lab.foresee.curve import Change
 from lab.foresee.estimate import Estimate
 from lab.foresee.explain import Explained
+from lab.foresee.shadow import Shadow
 from lab.foresee.sync import Sync
 from lab.foresee.traffic import Errors, Phase
 from lab.judge.claim import Verdict
@@ -177,7 +178,7 @@ class Judged(Strict):
 
 KINDS: dict[str, Any] = {
     "audit": Audit, "estimate": Estimate, "explain": Explained, "judge": Judged, "plane": Plane, "profile": Profiled,
-    "simulate": Simulated, "sync": Sync, "threshold": Threshold, "tune": Tuned,
+    "shadow": Shadow, "simulate": Simulated, "sync": Sync, "threshold": Threshold, "tune": Tuned,
 }  # fmt: skip
 
 

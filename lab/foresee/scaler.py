@@ -122,7 +122,7 @@ class Scaler:
         self._last_active: float | None = None
         self._cached: list[Observation | None] = []
         self._failures = [0] * len(self._sources)
-        self.replicas = scaled.start
+        self.replicas = scaled.start if situation.replicas is None else situation.replicas
         self.reasons: tuple[str, ...] = ()
 
     @property

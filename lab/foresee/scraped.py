@@ -257,7 +257,7 @@ def series(
         raise InputError("series", "samples", len(samples), "two at least, with the replicas of the scale target")
     if scaled.modifiers:
         return Series(samples, sync.hpa_of(scaled), sync_s, ("formula",), (None,), controller)
-    counts = [_counted(one, partitions) for one in scaled.triggers]
+    counts = [counted(one, partitions) for one in scaled.triggers]
     caps = tuple(map(_cap, scaled.triggers, counts))
     answers = [
         replace(one, values=tuple(map(_answered, scaled.triggers, counts, one.values)))
@@ -272,7 +272,7 @@ def capped(trigger: object) -> bool:
     return isinstance(trigger, Kafka) and not (trigger.allow_idle and not trigger.limit_to_lagging and not trigger.even)
 
 
-def _counted(trigger: object, partitions: int | None) -> int | None:
+def counted(trigger: object, partitions: int | None) -> int | None:
     """The partitions that ``trigger`` counts, None where that is not known."""
     return len(trigger.partitions) if isinstance(trigger, Kafka) and trigger.partitions is not None else partitions
 

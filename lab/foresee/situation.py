@@ -29,6 +29,7 @@ class Situation:
     ``sizes`` of them, () for as many on each. ``backlog`` messages wait at 0 s, spread as the traffic is. ``draw`` is the share
     of starts that take no longer than the first pod's (:mod:`lab.foresee.starts`).
     Between commits what is in flight swings from the first to the second of ``swing``, s; None where that is not known.
+    The group begins with so many ``replicas``, None for the floor of its policy.
     ``read_s`` is in flight whenever lag is read, s; None for what is in flight on average, as the curve shows it.
     """
 
@@ -45,6 +46,7 @@ class Situation:
     backlog: float = 0.0
     sizes: tuple[int, ...] = ()
     draw: float = 0.5
+    replicas: int | None = None
     swing: tuple[float, float] | None = None
     read_s: float | None = None
 

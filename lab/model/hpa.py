@@ -20,6 +20,7 @@ from lab.model.hpa_replicas import Controller, External, MetricFailed, Observed,
 __all__ = [
     "DEFAULTS", "Behavior", "Condition", "Controller", "Decision", "External", "HpaSpec", "Metric", "Observed", "Pod",
     "PodUsage", "Policy", "Rules", "State", "Usage", "decide", "decide_on_lag", "external", "parse", "proposals", "settle",
+    "stored",
 ]  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def decide(
         desired = min(max(current_replicas, spec.min_replicas), spec.max_replicas)
         bound = "above maxReplicas" if current_replicas > desired else "below minReplicas"
         decision = Decision(desired, (f"{current_replicas} replicas are {bound}: {desired}",), conditions=(RESCALED,))
-        return decision, _stored(spec, state, current_replicas, desired, through)
+        return decision, stored(spec, state, current_replicas, desired, through)
     existing = current_replicas if status_replicas is None else status_replicas
     target = hpa_replicas.Target(current_replicas, existing, pods)
     log: list[str] = []
@@ -147,7 +148,7 @@ def _settled(
     result, state = hpa_limits.normalize(state, bounds, max(0, wanted or 0), now, spec.behavior, window_s, log)
     rescaled = result.replicas != current
     if rescaled:
-        state = _stored(spec, state, current, result.replicas, through)
+        state = stored(spec, state, current, result.replicas, through)
     log.append(f"{current} -> {result.replicas}" if rescaled else f"stays at {current}")
     conditions = (
         RESCALED if rescaled else Condition("AbleToScale", True, result.able),
@@ -188,8 +189,8 @@ def _largest(proposals: Sequence[int | None]) -> int | None:
     return replicas if counts else None
 
 
-def _stored(spec: HpaSpec, state: State, before: int, after: int, now: int) -> State:
-    """``storeScaleEvent``, which keeps nothing without a ``behavior``; and whether the step was one to 0."""
+def stored(spec: HpaSpec, state: State, before: int, after: int, now: int) -> State:
+    """``state`` after a step at ``now`` (ns), by ``storeScaleEvent``: without a ``behavior`` it keeps no more than one to 0."""
     state = replace(state, scaled_to_zero=after == 0)
     if spec.behavior is None:
         return state

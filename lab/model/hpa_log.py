@@ -161,13 +161,14 @@ def may_exist(existing: Sequence[tuple[float, int]], before: float, at: float, l
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """A sync and the model's ``decision`` on it. ``agrees``: the controller decided so too, ``at_an_edge`` if the clock is off,
-    on an ``alternative`` to the likeliest input."""
+    on an ``alternative`` to the likeliest input. ``seen`` is the input that it was decided on, None where there was none."""
 
     sync: Sync
     decision: hpa.Decision
     agrees: bool
     at_an_edge: bool = False
     alternative: bool = False
+    seen: Seen | None = None
 
 
 def replayed(syncs: Iterable[Sync], controller: Controller) -> Iterator[Replayed]:
@@ -176,21 +177,26 @@ def replayed(syncs: Iterable[Sync], controller: Controller) -> Iterator[Replayed
     unknown_s = CLOCK_S
     for sync in syncs:
         unknown_s = max(unknown_s, (sync.until or sync.at) - sync.at, sync.at - (sync.since or sync.at))
-        trials = [(choice, shift) for shift in _shifts(unknown_s) for choice in range(len(sync.seen))]
-        outcomes = (_decided(sync, sync.seen[choice], state, sync.at + shift, controller) for choice, shift in trials)
-        first = None
-        for (choice, shift), outcome in zip(trials, outcomes, strict=True):
-            first = first or outcome
-            proposed = (None, _largest(outcome[0]))  # a sync without a proposal agrees with any
-            if outcome[0].desired == sync.desired and sync.proposed in proposed:
-                decision, state = outcome
-                yield Replayed(sync, decision, True, shift != 0, choice != 0)
-                break
-        else:
-            if first is None:  # no whole number of messages gives that average: nothing to decide on
-                first = hpa.settle(sync.spec, state, sync.current, [None] * len(sync.spec.metrics), sync.at)
-            decision, state = first
-            yield Replayed(sync, decision, False)
+        one, state = redecided(sync, state, unknown_s, controller)
+        yield one
+
+
+def redecided(sync: Sync, state: State, unknown_s: float, controller: Controller) -> tuple[Replayed, State]:
+    """Decide ``sync`` anew from ``state``, on each of its possible inputs and with its clock up to ``unknown_s`` (s) off.
+
+    The state is that of the first trial which agrees, else that of the likeliest.
+    """
+    trials = [(choice, shift) for shift in _shifts(unknown_s) for choice in range(len(sync.seen))]
+    first = None
+    for choice, shift in trials:
+        decision, left = _decided(sync, sync.seen[choice], state, sync.at + shift, controller)
+        first = first or (decision, left)
+        proposed = (None, _largest(decision))  # a sync without a proposal agrees with any
+        if decision.desired == sync.desired and sync.proposed in proposed:
+            return Replayed(sync, decision, True, shift != 0, choice != 0, sync.seen[choice]), left
+    if first is None:  # no whole number of messages gives that average: nothing to decide on
+        first = hpa.settle(sync.spec, state, sync.current, [None] * len(sync.spec.metrics), sync.at)
+    return Replayed(sync, first[0], False, seen=sync.seen[0] if sync.seen else None), first[1]
 
 
 def replay(syncs: Sequence[Sync], controller: Controller) -> Replay:

@@ -146,7 +146,7 @@ class _History:
             proposed=proposal.replicas["desiredReplicas"] if proposal else None,
             seen=(Seen(0, None),)
             if logged.lost or place is None
-            else _seen(spec, status, may_exist(self._existing, logged.before, at, CROSSING_S)),
+            else possible(spec, status, may_exist(self._existing, logged.before, at, CROSSING_S)),
             scaled_at=outcome.t if outcome.words == hpa_log.RESCALED else None,
         )
 
@@ -170,7 +170,7 @@ class _History:
         return self._specs[key]
 
 
-def _seen(spec: HpaSpec, status: Status | None, counts: Iterable[int]) -> tuple[Seen, ...]:
+def possible(spec: HpaSpec, status: Status | None, counts: Iterable[int]) -> tuple[Seen, ...]:
     """What a status may tell was seen: for each of ``counts`` replicas that its average is possible with (one in 1000 / R)."""
     averages = [one.average for one in status.metrics if one.average is not None] if status else []
     over_none = any(abs(average) >= NO_AVERAGE for average in averages)

@@ -39,16 +39,18 @@ class Expired(Exception):
 
 
 class Kind:
-    """The objects of one kind in a namespace, from the API server."""
+    """The objects of one kind in a namespace, or the one of a ``name``, from the API server."""
 
-    def __init__(self, api: DynamicClient, version: str, kind: str, namespace: str) -> None:
-        self._resource, self._namespace = api.resources.get(api_version=version, kind=kind), namespace
+    def __init__(self, api: DynamicClient, version: str, kind: str, namespace: str, name: str = "") -> None:
+        self._resource = api.resources.get(api_version=version, kind=kind)
+        # A right on one name holds for a list and for a watch with this selector alone.
+        self._which = {"namespace": namespace} | ({"field_selector": f"metadata.name={name}"} if name else {})
         self._own = {"apiVersion": version, "kind": kind}
         self._watch = watch.Watch()
 
     def objects(self) -> tuple[str, list[Json]]:
         """The resourceVersion of this moment, and every object."""
-        answer = self._resource.get(namespace=self._namespace, serialize=False, _request_timeout=REQUEST_S)
+        answer = self._resource.get(**self._which, serialize=False, _request_timeout=REQUEST_S)
         content = json.loads(answer.data)
         return content["metadata"]["resourceVersion"], [self._own | item for item in content.get("items") or ()]
 
@@ -58,7 +60,7 @@ class Kind:
         try:
             for event in self._watch.stream(
                 self._resource.get,
-                namespace=self._namespace,
+                **self._which,
                 resource_version=version,
                 serialize=False,
                 timeout_seconds=WATCH_S,

@@ -6,31 +6,46 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from kubernetes import client
+from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
 from lab import clock
-from lab.errors import LabFault
+from lab.errors import LabFault, one_line
 from lab.record.trial import WatchGap
-from lab.trial.follow import Kind, follow
+from lab.trial.follow import REQUEST_S, Kind, follow
 
+HPA, SCALED = "HorizontalPodAutoscaler", "ScaledObject"
+AUTOSCALING, KEDA = ("autoscaling/v2", HPA), ("keda.sh/v1alpha1", SCALED)
 KINDS = (
     ("apps/v1", "Deployment"),
-    ("autoscaling/v2", "HorizontalPodAutoscaler"),
-    ("keda.sh/v1alpha1", "ScaledObject"),
+    AUTOSCALING,
+    KEDA,
     ("v1", "Pod"),
     ("batch/v1", "Job"),
 )
+FORBIDDEN = 403
 
 
 class Transitions:
-    """Watches the namespace; ``now``: last state by (kind, name); ``gaps``: when a kind's events were not seen, epoch s."""
+    """Watches the namespace; ``now``: last state by (kind, name); ``gaps``: when a kind's events were not seen, epoch s.
 
-    def __init__(self, api: client.ApiClient, namespace: str, file: Path, kinds: tuple[tuple[str, str], ...] = KINDS) -> None:
+    Of a kind in ``names`` only the object of that name is watched.
+    """
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        namespace: str,
+        file: Path,
+        kinds: tuple[tuple[str, str], ...] = KINDS,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         self._file = file.open("a")
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -38,7 +53,8 @@ class Transitions:
         self.gaps: list[WatchGap] = []
         self.fault: str | None = None  # why an event could not be kept, which makes the file worthless
         dynamic = DynamicClient(api)
-        self._sources = {kind: Kind(dynamic, version, kind, namespace) for version, kind in kinds}
+        only = names or {}
+        self._sources = {kind: Kind(dynamic, version, kind, namespace, only.get(kind, "")) for version, kind in kinds}
         for kind in self._sources:
             threading.Thread(target=self._follow, args=(kind,), name=f"watch-{kind}", daemon=True).start()
 
@@ -117,3 +133,38 @@ class Transitions:
             else:
                 self.now[(kind, name)] = item
             self._changed.notify_all()
+
+
+def group(api: client.ApiClient, namespace: str, name: str) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
+    """The kinds of a live group's HPA, of its ScaledObject ``name`` and of what is scaled, and the name of each.
+
+    Each is listed once, so that a right that lacks is told at once (:func:`refusals`). Raises :class:`LabFault` where one is
+    not there.
+    """
+    dynamic = DynamicClient(api)
+    resource = dynamic.resources.get(api_version=KEDA[0], kind=SCALED)
+    found = resource.get(name=name, namespace=namespace, _request_timeout=REQUEST_S).to_dict()
+    scale = found["spec"]["scaleTargetRef"]
+    target = scale.get("apiVersion") or "apps/v1", scale.get("kind") or "Deployment"
+    made = (found.get("status") or {}).get("hpaName") or f"keda-hpa-{name}"
+    kinds, names = (AUTOSCALING, KEDA, target), {HPA: made, SCALED: name, target[1]: scale["name"]}
+    for version, kind in kinds:
+        _, there = Kind(dynamic, version, kind, namespace, names[kind]).objects()
+        if not there:
+            raise LabFault(f"there is no {kind} {names[kind]} in the namespace {namespace}")
+    return kinds, names
+
+
+@contextlib.contextmanager
+def refusals(context: str) -> Iterator[None]:
+    """Turn what the API server of ``context`` refuses within the block into :class:`LabFault`, one line."""
+    try:
+        yield
+    except ResourceNotFoundError as error:
+        raise LabFault(f"context {context} has no such kind: {error}") from None
+    except ApiException as error:
+        said = str(error.reason)
+        with contextlib.suppress(ValueError, TypeError, AttributeError):
+            said = json.loads(error.body or "{}").get("message") or said
+        needs = ", which needs the rights of manifests/shadow/rbac.yaml" if error.status == FORBIDDEN else ""
+        raise LabFault(one_line(f"context {context}{needs}: {said}")) from None

@@ -14,7 +14,7 @@ from lab.trial import scaling, signals
 from lab.trial.closing import bounded
 from lab.trial.events import perform
 from lab.trial.stage import CONSUMER, Stage
-from lab.trial.watch import Transitions
+from lab.trial.watch import Transitions, group
 from lab.wait import until, within
 
 HANGS_S = 20.0  # shorter than what a call may take by itself, longer than what is stated here
@@ -48,6 +48,7 @@ def stage(request, tmp_path):
         lambda stage: keda.refusal(stage.api, keda._idle(1), "x"),
         lambda stage: scaling.scale(stage, CONSUMER, 3),
         lambda stage: Transitions(stage.api, "x", stage.folder / "lines"),
+        lambda stage: group(stage.api, "x", "x"),
         lambda stage: signals.send(stage, "x", "containerd://x", 9),
         *(partial(perform, event) for event in (Delete(), PauseScaling(), Restart())),
     ],

@@ -16,6 +16,7 @@ from lab.commands.text import SCHEMA
 from lab.inputs import scaledobject
 from tests.suite import NESTED_S
 from tests.unit.commands.files import LAG, OBJECT, ORDERS, PEAK, START, THEIRS, TRAFFIC, WORK, triggered
+from tests.unit.foresee.test_shadow import WAVE, saved
 from tests.unit.measure.built import lags, profile, record, replicas
 from tests.unit.plugin.project import COMMITTED
 
@@ -260,6 +261,7 @@ def test_the_published_schema_is_of_what_is_printed(lab, tmp_path):
         "audit": [ORDERS, "--partitions=12"],
         "simulate": THEIRS,
         "explain": [OBJECT, f"--csv={tmp_path}/scrapes.csv"],
+        "shadow": [f"--watched={saved(tmp_path, WAVE)}"],
         "sync": [OBJECT, "--lag=33", "--replicas=4", "--partitions=12"],
         "tune": [*THEIRS, "--candidates=5", "--processes=1"],
         "plane": [*THEIRS, "--windows=300", "--tolerances=0.1"],

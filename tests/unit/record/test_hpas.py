@@ -20,7 +20,7 @@ def seen(name, total, existing, counted):
     average = -(-total // existing)  # the controller rounds up
     status = Status(1.0, existing, None, (Current(EXTERNAL, name, Fraction(average, 1000)),), (), {})
     spec = hpa.HpaSpec(1, 48, (hpa.Metric("External", name, "AverageValue", 150_000),), None)
-    return hpas._seen(spec, status, counted)
+    return hpas.possible(spec, status, counted)
 
 
 @given(st.integers(0, 10**6), counts)
@@ -51,7 +51,7 @@ def test_an_average_over_no_replica_tells_nothing(number):
     """
     status = number and Status(1.0, 0, None, (Current(EXTERNAL, "s0-kafka-events", Fraction(number, 1000)),), (), {})
     spec = hpa.HpaSpec(0, 6, (hpa.Metric("External", "s0-kafka-events", "AverageValue", 150_000),), None)
-    told = [(one.existing, one.observed) for one in hpas._seen(spec, status, [0, 1])]
+    told = [(one.existing, one.observed) for one in hpas.possible(spec, status, [0, 1])]
     assert told == ([(0, None)] if status else [(0, (None,)), (1, (None,))])
 
 

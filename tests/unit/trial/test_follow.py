@@ -1,12 +1,17 @@
 """A kind is followed through broken and expired watches: nothing told twice, no end missed, no storm of tries."""
 
+import json
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.__main__ import main
+from lab.errors import FAULT
 from lab.trial.follow import Expired, changes, follow
 
 
@@ -137,3 +142,103 @@ def test_what_is_told_leads_to_what_is_listed(before, after):
             assert (event == "ADDED") == (name not in state)
             state[name] = item
     assert state == {item["metadata"]["name"]: item for item in listed}
+
+
+def object_of(version, kind, name, **more):
+    """An object as the API server has it."""
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "uid": name, "resourceVersion": "5"}} | more
+
+
+LIVE = {
+    "/apis/keda.sh/v1alpha1": object_of(
+        "keda.sh/v1alpha1", "ScaledObject", "orders", spec={"scaleTargetRef": {"name": "orders"}}, status={"hpaName": "own"}
+    ),
+    "/apis/autoscaling/v2": object_of("autoscaling/v2", "HorizontalPodAutoscaler", "own", status={}),
+    "/apis/apps/v1": object_of("apps/v1", "Deployment", "orders", status={"replicas": 1}),
+}
+
+
+class Server(ThreadingHTTPServer):
+    """Its watches stay open until it is ``over``."""
+
+    daemon_threads, over = True, threading.Event()
+
+
+class Rules(BaseHTTPRequestHandler):
+    """An API server with the committed Role's rights: a list or a watch needs the name in its selector, and nothing writes."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        """Nothing."""
+
+    def do_GET(self):
+        """Discovery, an object, its list, or a watch of one change."""
+        place, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+        root = next((one for one in LIVE if place.startswith(one)), None)
+        if root is None:
+            groups = [{"name": one.split("/")[2], "versions": [{"version": one.split("/")[3]}]} for one in LIVE]
+            for one in groups:
+                one["preferredVersion"] = one["versions"][0]
+            return self.answer({"kind": "x", "groups": groups, "versions": [], "resources": [], "major": "1", "minor": "36"})
+        item, plural = LIVE[root], f"{LIVE[root]['kind'].lower()}s"
+        if place == root:
+            verbs = ["get", "list", "watch", "patch"]
+            return self.answer(
+                {"kind": "x", "resources": [{"name": plural, "kind": item["kind"], "namespaced": True, "verbs": verbs}]}
+            )
+        name = item["metadata"]["name"]
+        if place == f"{root}/namespaces/orders/{plural}/{name}":
+            return self.answer(item)
+        if place != f"{root}/namespaces/orders/{plural}" or query.get("fieldSelector") != [f"metadata.name={name}"]:
+            return self.answer({"message": f"{place} is forbidden"}, 403)
+        if "watch" not in query:
+            return self.answer({"metadata": {"resourceVersion": "5"}, "items": [item]})
+        after = item | {"metadata": item["metadata"] | {"resourceVersion": "6"}, "spec": {"changed": True}}
+        return self.answer({"type": "MODIFIED", "object": after}, wait=True)
+
+    def answer(self, content, code=200, *, wait=False):
+        """Send ``content``; with ``wait`` the connection stays until the test is over."""
+        body = json.dumps(content).encode() + b"\n"
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header(*(("Transfer-Encoding", "chunked") if wait else ("Content-Length", str(len(body)))))
+        self.end_headers()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(body), body) if wait else body)
+        self.wfile.flush()
+        if wait:
+            Server.over.wait(30)
+
+
+@pytest.fixture
+def watching(tmp_path):
+    """The flags that shadow a group on an API server with no more rights than the committed Role's."""
+    server = Server(("127.0.0.1", 0), Rules)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    lists = {"clusters": [{"name": "x", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}]}
+    lists |= {"users": [{"name": "x", "user": {}}], "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]}
+    file = tmp_path / "kubeconfig"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "x"} | lists))
+    yield ["shadow", f"--kubeconfig={file}", "--context=x", "--namespace=orders"]
+    Server.over.set()
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_live_group_is_watched_by_the_names_of_its_objects(watching, tmp_path, capsys):
+    """The three objects and a change of each are kept, and an end; what is not its own is refused in one line."""
+    saved = tmp_path / "watched.jsonl"
+    main([*watching, "--name=orders", "--for-s=2", f"--save={saved}"])
+    rows = [json.loads(line) for line in saved.read_text().splitlines()]
+    kept = sorted((row["kind"], row["name"], row["event"]) for row in rows[:-1])
+    names = (("Deployment", "orders"), ("HorizontalPodAutoscaler", "own"), ("ScaledObject", "orders"))
+    assert kept == [(*one, event) for one in names for event in ("ADDED", "MODIFIED")]
+    assert (rows[-1]["event"], rows[-1]["object"]) == ("END", {"gaps": []})
+    capsys.readouterr()
+    assert main([*watching, "--name=other", "--for-s=1"]) == FAULT
+    (line,) = capsys.readouterr().err.splitlines()
+    assert (
+        "needs the rights of manifests/shadow/rbac.yaml: /apis/keda.sh/v1alpha1/namespaces/orders/scaledobjects/other" in line
+    )
+    assert main([*watching[:2], "--context=y", "--name=orders"]) == 2
+    assert "--context: 'y' is not allowed" in capsys.readouterr().err

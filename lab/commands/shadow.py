@@ -1,0 +1,264 @@
+"""``elastic-lab shadow``: whether the model decides as a live HPA does, and what another ScaledObject would ask for.
+
+It gets, lists and watches three objects, and changes nothing (manifests/shadow/rbac.yaml). Times are epoch s, lag in messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kubernetes import config
+
+from lab import clock
+from lab.cluster import apply
+from lab.commands.situation import writable
+from lab.commands.sync import MOST_PARTITIONS
+from lab.commands.text import as_json, number, table
+from lab.errors import BREACHED, HELD, InputError, LabFault
+from lab.flags import NAME, Flags, whole
+from lab.flags import number as between
+from lab.foresee import candidate, shadow
+from lab.foresee.candidate import Closed, Comparison, Cost, Point
+from lab.foresee.group import Consumers
+from lab.foresee.in_flight import CLIENTS_COMMIT_S, InFlight
+from lab.foresee.shadow import NEEDED, Candidate, Decided, Shadow
+from lab.inputs import scaledobject, scaledobject_file
+from lab.inputs.hpa_spec import DOWNSCALE_STABILIZATION_S
+from lab.inputs.scale import HPA_SYNC_S, SYNCS_S
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.kafka import Kafka
+from lab.model.hpa import DEFAULTS, Controller
+from lab.record import live
+from lab.record.tables import Watched
+from lab.trial.watch import HPA, SCALED, Transitions, group, refusals
+
+WATCH = "Watch"  # the kind of the last row of what is saved
+FOR_S = 1800.0
+MOST_S = 7 * 86_400.0
+MORE_S = 60.0  # than the watch lasts, until it is given up
+
+
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
+    text = "the context of the kubeconfig that may be used, named so that no other is"
+    parser.flag("context", str, None, text, optional=True)
+    parser.flag("kubeconfig", str, None, "its file [default: KUBECONFIG, else ~/.kube/config]", optional=True)
+    parser.flag("namespace", str, "default", "the namespace of the group")
+    parser.flag("name", str, "", "the live ScaledObject")
+    parser.flag("for-s", between(1, MOST_S), FOR_S, "s to watch; Ctrl-C ends it before, and answers too")
+    parser.flag("save", writable, None, "keep what was seen in this file", "a file in a folder that is there", optional=True)
+    parser.flag("watched", Path, None, "answer from a file of --save, and watch nothing", optional=True)
+    parser.flag("candidate", Path, None, "the file of the ScaledObject that might replace the live one", optional=True)
+    text = "of the topic: by them KEDA caps the lag; needed where the candidate's cap is another, and for --pod-rate"
+    parser.flag("partitions", whole(1, MOST_PARTITIONS), None, text, optional=True)
+    text = "messages/s that a pod processes at most: the closed loop is simulated with it"
+    parser.flag("pod-rate", between(0.001, 1e6), None, text, optional=True)
+    parser.flag("start-s", between(0, 3600), None, "s from a decision until a new pod joins, for --pod-rate", optional=True)
+    flying = InFlight(CLIENTS_COMMIT_S).mean_s
+    parser.flag("in-flight-s", between(0.001, 3600), flying, "s of the traffic that are in flight, not committed yet")
+    parser.flag("hpa-sync-s", between(0.1, SYNCS_S[1]), HPA_SYNC_S, "the HPA's sync period, s")
+    parser.flag("tolerance", between(0, 1), DEFAULTS.tolerance, "the controller's own tolerance")
+    text = "the controller's own window for a scale-down, s"
+    parser.flag("downscale-stabilization-s", whole(0, 3600), DOWNSCALE_STABILIZATION_S, text)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: Namespace) -> int:
+    """Watch, answer and print. Returns the exit code: 1 where there is no verdict."""
+    if (options.pod_rate is None) != (options.start_s is None):
+        raise InputError("command line", "--start-s, --pod-rate", None, "both, or neither")
+    if options.pod_rate is not None and options.partitions is None:
+        raise InputError("command line", "--partitions", None, f"1 to {MOST_PARTITIONS:,}, for --pod-rate")
+    wanted = scaledobject_file.load(options.candidate).scaled if options.candidate else None
+    if options.watched:
+        rows = _read(options.watched)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            file = options.save or Path(folder) / "watched.jsonl"
+            _watch(options, file)
+            rows = _read(file)
+    answer = _answer(options, rows, wanted)
+    print(as_json(asdict(answer)) if options.json else "\n".join(_lines(answer)))
+    return BREACHED if answer.trust.reasons else HELD
+
+
+def _answer(options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledObject | None) -> Shadow:
+    """The answer to what was watched. Raises :class:`InputError` for what can't be compared, or simulated."""
+    seen, target, scaled = (_events(rows, kind) for kind in (HPA, None, SCALED))
+    if not seen or not scaled:
+        raise InputError(options.watched or "the watch", HPA if scaled else SCALED, None, "one at least, in what was seen")
+    end = next((row for row in rows if row["kind"] == WATCH), {"t": rows[-1]["t"], "object": {"gaps": []}})
+    until, gaps = float(end["t"]), [(one, other) for one, other in end["object"]["gaps"]]
+    sync_s = live.period(seen, options.hpa_sync_s)
+    controller = Controller(tolerance=options.tolerance, downscale_stabilization_s=options.downscale_stabilization_s)
+    decided = list(shadow.decide(live.syncs(seen, target, sync_s, until, gaps), controller, sync_s))
+    trust = shadow.trust(decided, controller)
+    missing = [f"{len(gaps)} times what happened was not seen one by one: is the right to watch given?"] if gaps else []
+    asked = closed = None
+    if not trust.reasons and (wanted or options.pod_rate):
+        there = scaledobject.parse(scaled[-1].object, "the live ScaledObject")
+        if wanted:
+            asked = shadow.ask(decided, Comparison(there, wanted, options.partitions), controller, until)
+            if asked is None:
+                missing.append(
+                    "what the candidate asks for: its windows were never full of what the live HPA saw: watch longer"
+                )
+        if options.pod_rate and [type(one) for one in there.triggers] == [Kafka]:
+            pods = Consumers(options.pod_rate, options.start_s, in_flight_s=options.in_flight_s)
+            policies = [there, *([wanted] if wanted else [])]
+            closed = candidate.close(policies, _points(decided), until, pods, options.partitions, sync_s, controller)
+        elif options.pod_rate:
+            missing.append("the closed loop: it needs one trigger of type kafka, whose metric is the lag")
+    if wanted and not options.pod_rate:
+        missing.append("the closed loop: --pod-rate, --start-s and --partitions tell what the pods would make of the lag")
+    return Shadow(
+        scaledobject=scaled[-1].name,
+        hpa=seen[-1].name,
+        since=float(rows[0]["t"]),
+        until=until,
+        sync_s=sync_s,
+        trust=trust,
+        disagreements=tuple(shadow.disagreements(decided)),
+        candidate=asked,
+        closed=closed,
+        missing=tuple(missing),
+    )
+
+
+def _events(rows: Sequence[dict[str, Any]], kind: str | None) -> list[Watched]:
+    """The events of ``kind``, None for what is scaled."""
+    others = (HPA, SCALED, WATCH)
+    chosen = (row for row in rows if (row["kind"] == kind if kind else row["kind"] not in others))
+    return [Watched(float(row["t"]), str(row["name"]), str(row["event"]), row["object"]) for row in chosen]
+
+
+def _points(decided: Sequence[Decided]) -> list[Point]:
+    """The group at each sync; where a sync saw no lag, that of the one before."""
+    found: list[Point] = []
+    for one in decided:
+        value = one.observed[0]
+        lag = sum(value) / 1000 if isinstance(value, tuple) else found[-1].lag if found else 0.0
+        found.append(Point(one.live.sync.at, lag, one.live.sync.desired, one.live.ready))
+    return found
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    """The rows of a file of --save. Raises :class:`InputError`."""
+    try:
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        if rows and all({"t", "kind", "name", "event", "object"} <= row.keys() for row in rows):
+            return rows
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError(file, "content", str(error), "what --save wrote") from None
+    raise InputError(file, "content", "no event", "what --save wrote")
+
+
+def _watch(options: Namespace, file: Path) -> None:
+    """Write each event of the HPA, of the ScaledObject and of what is scaled into ``file``, and a last row at the end.
+
+    Raises :class:`InputError` for a context that is not there, :class:`LabFault` for a right that is not, and for no answer.
+    """
+    if not options.context or not options.name:
+        raise InputError("command line", "--name" if options.context else "--context", None, "whose group to watch")
+    kubeconfig = Path(options.kubeconfig or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
+    try:
+        api = apply.connect(kubeconfig, options.context)
+    except config.ConfigException as error:
+        raise InputError("command line", "--context", options.context, f"one of {kubeconfig}: {error}") from None
+    with api, refusals(options.context):
+        kinds, names = group(api, options.namespace, options.name)
+        file.unlink(missing_ok=True)
+        transitions = Transitions(api, options.namespace, file, kinds, names)
+        print(f"{NAME}: watching {options.namespace}/{options.name} for {options.for_s:,g} s", file=sys.stderr)
+        begun = time.monotonic()
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                over = lambda: transitions.fault or time.monotonic() - begun >= options.for_s  # noqa: E731
+                transitions.wait(over, options.for_s + MORE_S, "the end of the watch")
+        finally:
+            transitions.close()
+    if transitions.fault:
+        raise LabFault(transitions.fault)
+    gaps = [(one.begin, one.until) for one in transitions.gaps]
+    with file.open("a", encoding="utf-8") as lines:
+        last = {"t": clock.now(), "kind": WATCH, "name": options.name, "event": "END", "object": {"gaps": gaps}}
+        lines.write(json.dumps(last) + "\n")
+
+
+def _lines(answer: Shadow) -> Iterator[str]:
+    """The answer as text: first how far the model can be trusted."""
+    trust = answer.trust
+    yield (
+        f"{answer.scaledobject}: {answer.hpa} watched from {_clock(answer.since)} to {_clock(answer.until)} UTC; a sync every "
+        f"{answer.sync_s:.4g} s, {trust.syncs:,} in all, of which {trust.silent:,} changed nothing"
+    )
+    share = "no data" if trust.agreement is None else f"{trust.agreement:.4g} %"
+    yield (
+        f"trust: of {trust.judged:,} syncs the model decided {trust.agreed:,} as the live HPA did, {share}; "
+        f"{NEEDED} % are needed; {trust.steps:,} of them changed the replicas"
+    )
+    apart = {
+        trust.warming: f"within the {trust.memory_s:,g} s that the HPA remembers of what was not seen",
+        trust.edges: "at the edge of a window or a period",
+        trust.unread: "whose decision can't be read",
+    }
+    yield from (f"apart: {count:,} syncs {why}" for count, why in apart.items() if count)
+    for one in answer.disagreements[:10]:
+        reasons = "; ".join(one.reasons)
+        yield f"otherwise: {_clock(one.at)}  live {one.before} -> {one.live}, model {one.before} -> {one.model}: {reasons}"
+    yield from (f"no verdict: {reason}" for reason in trust.reasons)
+    if answer.candidate:
+        yield from _candidate(answer.candidate)
+    if answer.closed:
+        yield from _closed(answer.closed)
+    yield from (f"no data: {line}" for line in answer.missing)
+
+
+def _candidate(asked: Candidate) -> Iterator[str]:
+    yield f"\n{asked.candidate} on the same metrics, from {_clock(asked.since)} UTC on"
+    rows = [["", "pod-minutes", "flips", "steps", "most replicas"]]
+    for name, one in (("live", asked.live), ("candidate", asked.asked)):
+        rows.append([name, number(one.pod_minutes), str(one.flips), str(one.steps), str(one.most_replicas)])
+    yield table(rows, numbers=range(1, 5))
+    if asked.exact_until is None:
+        yield "its replicas never differ, so all of it is exact"
+    else:
+        share = f"{100 * asked.exact:.3g} % of the time"
+        yield f"exact until {_clock(asked.exact_until)}, {share}: then its replicas differ, by which another lag would follow"
+    yield f"within one replica for {100 * asked.near:.3g} % of the time"
+    if asked.hidden:
+        yield f"at {asked.hidden:,} syncs KEDA's cap hid the lag: the candidate is taken to stay there"
+    changes = [["time", "metrics", "live", "candidate"]]
+    before: tuple[int, int] | None = None
+    for row in asked.rows:
+        if before != (row.live, row.candidate):
+            values = ", ".join(map(number, row.metrics))
+            changes.append([_clock(row.at), values, str(row.live), str(row.candidate)])
+        before = row.live, row.candidate
+    yield table(changes, numbers=range(1, 4))
+
+
+def _closed(closed: Closed) -> Iterator[str]:
+    rates = f"{closed.lowest_rate:,.3g} to {closed.highest_rate:,.3g} messages/s"
+    yield f"\nclosed loop, simulated on the traffic that the lag tells, {rates}"
+    each: list[tuple[str, Cost]] = [("live, as it was", closed.live), ("live, simulated", closed.simulated)]
+    each += [("candidate, simulated", closed.candidate)] if closed.candidate else []
+    rows = [["", "pod-minutes", "flips", "peak lag"]]
+    rows += [[name, number(one.pod_minutes), str(one.flips), number(one.peak_lag)] for name, one in each]
+    yield table(rows, numbers=range(1, 4))
+    minutes, lag = f"{closed.pod_minutes_error:+.1%} of pod-minutes", f"{closed.peak_lag_error:+.1%} of peak lag"
+    yield f"known error, that of the live one: {minutes}, {closed.flips_error:+d} flips, {lag}"
+
+
+def _clock(t: float) -> str:
+    return f"{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S}"
