@@ -15,6 +15,7 @@ from lab.judge.quantity import Quantity
 from lab.judge.runs import Runs
 from lab.measure.progress import uncommitted
 from lab.record.store import Record
+from lab.record.trial import COMPLETE
 
 DELIVERED = "each event that was scheduled was sent, acknowledged, stored and processed exactly once, as far as it was due"
 CONTRACT = "text 1, section 5: processed == produced; docs/decisions/11"
@@ -65,12 +66,17 @@ def delivery(record: Record) -> Delivery:
     if len(ids := record.trial.topic_ids) == 1:
         raise NoData("the topic's id could not be read when the trial was over")
     topics = len(set(ids)) or None
+    behind, ends = int(uncommitted(record).number), sum(part.end for part in record.offsets.values())
+    unreached, drained = ledger.unseen_messages - ahead, record.inputs.until == DRAINED
+    settled = drained and record.trial.ended == COMPLETE
     differences = {
         "messages on another topic than the one that was made": ledger.produced if (topics or 1) > 1 else 0,
         "messages on the topic a second time": ledger.resent,
-        "offsets missing in the log": ledger.holes,
+        "offsets missing in the log": abs(ledger.holes),  # fewer than none: an event is there twice
+        "offsets of the logs' ends that the ledger does not have": abs(ends - ledger.produced - ledger.holes),
         "messages lost": lost,
-        "messages never reached": ledger.unseen_messages - ahead if record.inputs.until == DRAINED else 0,
+        "messages never reached": unreached if drained else 0,
+        "messages not committed, though the group had drained": max(0, behind - unreached) if settled else 0,
         "further copies of messages": copies,
         "messages processed that were never produced": ledger.phantom_messages,
         "receipts that disagree with the events": ledger.mismatched_receipts,
@@ -87,13 +93,13 @@ def delivery(record: Record) -> Delivery:
         stored=ledger.produced,
         processed=ledger.processed,
         lost=lost,
-        unseen=ledger.unseen_messages - ahead,
+        unseen=unreached,
         doubled=ledger.doubled_messages,
         phantom=ledger.phantom_messages,
         mismatched=ledger.mismatched_receipts,
         dead=ledger.dead_messages,
         both=ledger.both_messages,
-        uncommitted=sum(part.lag for part in record.offsets.values()),
+        uncommitted=behind,
         copies=copies,
         topics=topics,
         unaccounted=sum(differences.values()),

@@ -43,8 +43,11 @@ def progress(record: Record) -> Progress:
 
 @quantity("messages", "messages that were not committed at the end")
 def uncommitted(record: Record) -> int:
-    """By the offsets that were read when the trial was over. There is no data where they could not be read."""
-    return sum(part.lag for part in record.offsets.values())
+    """By the offsets that were read when the trial was over. There is no data where they could not be read.
+
+    A commit beyond the log's end counts as well: the log lost what the group had read, or the record is wrong.
+    """
+    return sum(abs(part.lag) for part in record.offsets.values())
 
 
 def gaps_s(commits: Iterable[Commit]) -> list[float]:

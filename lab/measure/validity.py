@@ -35,6 +35,9 @@ class Validity(Measure):
         "x", "CPU time of everything else over the trial's own, or over a fifth of the machine's if that is more"
     )
     scrape_gap = number("x", "longest gap between samples of lag over the median gap")
+    lag_sum = number("messages", "largest difference between the lag and the sum of the partitions' at a scrape")
+    order = number("receipts", "receipts that began before that of the offsets before theirs had ended")
+    clock = number("x", "how far the wall clock was moved over how late the trial allows its producer to be")
     rounding = number("of it", "largest change of a time or a lag of the policy by rounding")
     settle = number("of its deadline", "time until the baseline had settled")
 
@@ -54,6 +57,9 @@ def validity(record: Record) -> Validity:
         "memory_pressure": lambda one: _share(one, "memory_waiting_s"),
         "foreign_load": _foreign_load,
         "scrape_gap": _scrape_gap,
+        "lag_sum": _lag_sum,
+        "order": _order,
+        "clock": _clock,
         "rounding": _rounding,
         "settle": _settle,
     }
@@ -74,13 +80,23 @@ def _lateness(record: Record) -> float:
     tallies = record.reports("produced")
     if not tallies or "late_p99_ms" not in tallies[-1].detail:
         raise NoData("the producer left no tally of its lateness")
-    allowed_s = LATE_S
-    if record.scale.time != 1:
-        times = [end - start for start, end, _ in record.profile.phases()]
-        times += [one.applied_s for one in fidelity.times(record.policy, fidelity.REAL)]
-        times += [record.scale.hpa_sync_s] if record.policy.hpa else []
-        allowed_s = PART * min(one for one in times if one > 0)
-    return float(tallies[-1].detail["late_p99_ms"]) / 1000 / allowed_s
+    return float(tallies[-1].detail["late_p99_ms"]) / 1000 / _allowed_s(record)
+
+
+def _allowed_s(record: Record) -> float:
+    """How late an event of the trial may be."""
+    if record.scale.time == 1:
+        return LATE_S
+    times = [end - start for start, end, _ in record.profile.phases()]
+    times += [one.applied_s for one in fidelity.times(record.policy, fidelity.REAL)]
+    times += [record.scale.hpa_sync_s] if record.policy.hpa else []
+    return PART * min(one for one in times if one > 0)
+
+
+def _clock(record: Record) -> float:
+    if record.trial.clock_moved_s is None:
+        raise NoData("the record does not say whether the wall clock was moved")
+    return abs(record.trial.clock_moved_s) / _allowed_s(record)
 
 
 def _share(record: Record, column: str, cores: int = 1) -> float:
@@ -124,6 +140,28 @@ def _scrape_gap(record: Record) -> float:
     if len(gaps) < FEWEST:
         raise NoData(f"{len(gaps)} gaps between samples of lag")
     return float(gaps.max() / gaps.median())
+
+
+def _lag_sum(record: Record) -> float:
+    whole, parts = (
+        lag[lag["t"].between(record.driven, record.end)].groupby("t")["lag"].sum() for lag in (record.lag, record.partition_lag)
+    )
+    off = (whole - parts).dropna()
+    if off.empty:
+        raise NoData("no scrape has both the lag and that of its partitions")
+    return float(off.abs().max())
+
+
+def _order(record: Record) -> int:
+    """Partitions in which a message was processed twice are left out: a later receipt may be of earlier offsets there."""
+    receipts = record.receipts.sort_values(["partition", "first", "start"])
+    if receipts.empty:
+        raise NoData("there is no receipt")
+    partition = receipts["partition"]
+    through = receipts.groupby("partition")["last"].cummax().groupby(partition).shift()
+    twice = partition[receipts["first"] <= through].unique()
+    early = receipts["start"] < receipts.groupby("partition")["end"].shift()
+    return int((early & ~partition.isin(twice)).sum())
 
 
 def _rounding(record: Record) -> float:

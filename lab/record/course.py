@@ -10,7 +10,7 @@ from functools import cached_property
 import pandas as pd
 
 from lab.errors import NoData
-from lab.inputs.inputs import Inputs
+from lab.inputs.inputs import PRODUCER, Inputs
 from lab.inputs.policy import Policy
 from lab.inputs.profile import BASELINE, RELIEF, Profile
 from lab.inputs.scale import Scale
@@ -107,8 +107,13 @@ class Course(Tables):
 
     @cached_property
     def phases_begun(self) -> list[tuple[float, str]]:
-        """(time, name) of every phase that the producer began, in order."""
-        return [(float(one.detail["at"]), str(one.detail["phase"])) for one in self.reports("phase")]
+        """(time, name) of every phase that the producer began, in order. No data where one of the profile's is left out."""
+        begun = [(float(one.detail["at"]), str(one.detail["phase"])) for one in self.reports("phase")]
+        due = [phase for _, _, phase in self.profile.phases()]
+        if self.inputs.driver == PRODUCER and (told := [phase for _, phase in begun]) != due[: len(begun)]:
+            names = " and ".join([", ".join(told), ", ".join(due)])
+            raise NoData(f"the phases that were reported and those of the profile differ: {names}")
+        return begun
 
     @property
     def zero(self) -> float:

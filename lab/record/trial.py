@@ -24,7 +24,8 @@ from lab.typed import Strict
 
 SCHEMA = 2
 RUNNING = "running"  # how a trial ended that no session has said the end of
-FINISHED = ("complete", "deadline")  # how a trial ends that went to its end
+COMPLETE = "complete"
+FINISHED = (COMPLETE, "deadline")  # how a trial ends that went to its end
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class Trial(Strict):
     lag_unanswered: int = 0
     watch_gaps: tuple[WatchGap, ...] = ()
     finished: float | None = None
-    clock_moved_s: float = 0.0
+    clock_moved_s: float | None = None
     policy_times: tuple[Compressed, ...] = ()
     policy_lags: tuple[CompressedLag, ...] = ()
     turn: Turn | None = None

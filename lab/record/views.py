@@ -37,8 +37,8 @@ class Views(Course):
 
     @cached_property
     def lag(self) -> pd.DataFrame:
-        """The group's total lag as columns t, lag."""
-        chosen = self.samples[self.samples["metric"] == LAG]
+        """The group's total lag as columns t, lag. A sample that is no number is none."""
+        chosen = self._samples_of(LAG)
         if chosen.empty:
             raise NoData(f"no sample of {LAG}")
         return chosen[["t", "value"]].rename(columns={"value": "lag"}).sort_values("t", ignore_index=True)
@@ -53,10 +53,13 @@ class Views(Course):
     @cached_property
     def partition_lag(self) -> pd.DataFrame:
         """Each partition's lag as columns t, partition, lag, in order of time; empty without a sample."""
-        chosen = self.samples[self.samples["metric"] == PARTITION_LAG].sort_values("t", kind="stable")
+        chosen = self._samples_of(PARTITION_LAG).sort_values("t", kind="stable")
         partitions = {labels: int(json.loads(labels)["partition"]) for labels in chosen["labels"].unique()}
         columns = {"t": chosen["t"], "partition": chosen["labels"].map(partitions), "lag": chosen["value"]}
         return pd.DataFrame(columns).reset_index(drop=True)
+
+    def _samples_of(self, metric: str) -> pd.DataFrame:
+        return self.samples[(self.samples["metric"] == metric) & self.samples["value"].notna()]
 
     # Events.
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from lab.judge import bounds
 from lab.judge.claim import BREACHED, HELD, INVALID, NO_DATA, judge
-from lab.judge.gates import GATES, VALID, invalid, judge_gates, reason, word
+from lab.judge.gates import GATES, VALID, invalid, judge_gates, reason, remark, word
 from lab.judge.quantity import Quantity
 
 
@@ -17,9 +18,20 @@ def test_every_gate_says_why_and_where_its_bound_is_from():
     for gate in GATES:
         assert gate.why
         assert gate.bound.source
-        at, over = gate.judge(Quantity("x", "x", gate.bound)), gate.judge(Quantity("x", "x", gate.bound * 1.01))
+        at, over = gate.judge(Quantity("x", "x", gate.bound)), gate.judge(Quantity("x", "x", gate.bound + 0.01))
         kind = "control" if gate.decides else "claim"
         assert (at.verdict, over.verdict, at.kind, at.source) == (HELD, BREACHED, kind, gate.bound.source)
+
+
+def test_a_bound_changes_by_decision_alone():
+    """Those of the gates, which of them decide (docs/decisions/12), and those that tests share."""
+    decide = {"lateness": 1, "steal": 0.05, "io_pressure": 0.2, "memory_pressure": 0.05, "foreign_load": 0.1, "rounding": 0.1}
+    shown = {"cpu_pressure": 0.9, "scrape_gap": 3, "clock": 1, "lag_sum": 0, "order": 0, "settle": 0.5}
+    for wanted, decides in ((decide, True), (shown, False)):
+        assert {gate.name: gate.bound for gate in GATES if gate.decides is decides} == wanted
+    shared = (bounds.REACTION_S, bounds.DIP, bounds.RECOVERY_S, bounds.TIME_BEHIND_S, bounds.DRAIN_OVER_BEST)
+    assert (*shared, bounds.MEMORY_AN_HOUR) == (90, 0.2, 5, 2, 1.5, 1 / 24)
+    assert (bounds.compressed(bounds.REACTION_S, 4), bounds.compressed(bounds.DIP, 2).source) == (22.5, bounds.DIP.source)
 
 
 @pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.name)
@@ -37,6 +49,16 @@ def test_a_gate_without_a_number_is_no_pass():
     """The trial is not known to be valid, and not invalid either."""
     unknown = judge_gates(quantities(steal=None))
     assert (word(judge_gates(quantities())), word(unknown), reason(unknown)) == (VALID, NO_DATA, "")
+
+
+def test_a_remark_says_what_failed_what_is_shown_and_what_is_lacking():
+    """In this order; a trial of which nothing is to be said has none."""
+    assert remark(judge_gates(quantities())) == ""
+    told = remark(judge_gates(quantities(steal=0.06, lateness=1.5, settle=0.7, clock=None, rounding=None)))
+    assert (
+        told
+        == "lateness 1.5 x, at most 1; steal 0.06 x, at most 0.05; shown: settle 0.7 x, at most 0.5; no data: clock, rounding"
+    )
 
 
 @pytest.mark.parametrize("value", [1.0, 3.0, None])

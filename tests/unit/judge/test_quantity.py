@@ -3,11 +3,12 @@
 import copy
 import math
 import pickle
+from dataclasses import replace
 
 import pytest
 
 from lab.errors import NoData
-from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
+from lab.judge.claim import BREACHED, HELD, NO_DATA, absent, judge
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.quantity import Bound, Quantity
 
@@ -73,6 +74,19 @@ def test_a_verdict_carries_number_bound_unit_sentence_and_source():
     assert str(judge(NONE == 0, "calm")) == "flips: no data (no sample); wanted = 0 flips: calm"
 
 
+def test_a_verdict_says_beside_its_number_what_it_leaves_out():
+    """And what it is worth at real time. A figure that is missing is a control without data; another kind is refused."""
+    found = judge(Quantity("flips", "flips", 7, "of half the trial") == 7, "calm")
+    assert str(replace(found, real_time="quick only")) == (
+        "flips: 7 flips, wanted = 7 flips: held (of half the trial) (quick only): calm"
+    )
+    assert str(judge(SEVEN <= 8, "")) == "flips: 7 flips, wanted ≤ 8 flips: held"
+    lacking = absent("no sample")
+    assert (lacking.verdict, lacking.kind, lacking.note, lacking.bound) == (NO_DATA, "control", "no sample", 0)
+    with pytest.raises(ValueError, match="kind 'guess'; allowed: invariant, control, claim"):
+        judge(SEVEN == 7, "calm", kind="guess")
+
+
 def test_a_comparison_is_no_truth_value():
     """``assert flips == 0`` would hold whatever was measured. A bare number or truth value has no bound to show."""
     with pytest.raises(TypeError, match="hand it to claim"):
@@ -86,6 +100,8 @@ def test_a_ratio_names_both_and_loses_its_unit():
     """Equal units give a ratio, others a rate."""
     assert str(SEVEN / Quantity("peaks", "flips", 2)) == "flips over peaks: 3.5 x"
     assert str(SEVEN / Quantity("time", "s", 2)) == "flips over time: 3.5 flips / s"
+    assert str(SEVEN + Quantity("peaks", "flips", 2)) == "flips and peaks: 9 flips"
+    assert (str(SEVEN - 3), f"{SEVEN:.1f}", f"{NONE:.1f}") == ("flips less 3: 4 flips", "7.0", "no data")
     assert str(NONE / SEVEN) == "flips over flips: no data (no sample)"
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.judge.aggregate import largest, median, smallest, spread, total
+from lab.judge.aggregate import count_flips, largest, median, smallest, spread, total
 from lab.judge.quantity import Quantity
 from lab.judge.samples import differences, mann_whitney, relative_errors
 
@@ -43,6 +43,12 @@ def test_the_confidence_is_the_share_of_all_outcomes(n):
     else:
         assert (low, high) == (0, n - 1)
         assert found.confidence == pytest.approx(1 - 2 ** (1 - n))
+
+
+@pytest.mark.parametrize(("ups", "flips"), [("", 0), ("uu", 0), ("du", 1), ("udduudu", 2), ("ud", 0)])
+def test_a_flip_is_a_step_up_after_one_down(ups, flips):
+    """However many went down before it."""
+    assert count_flips(one == "u" for one in ups) == flips
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))

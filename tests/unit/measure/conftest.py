@@ -24,6 +24,7 @@ TRANSITIONS = [
 ]
 REPORTS = [
     report(979, "producer", "profile", start=980.0, total=100),
+    report(980, "producer", "phase", phase="baseline", at=980.0),
     report(SPIKE, "producer", "phase", phase="spike", at=SPIKE),
     report(1003.5, "new", "started", created=1003.0),
     report(1004, "new", "subscribed"),

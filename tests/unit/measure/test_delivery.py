@@ -4,8 +4,10 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from lab.errors import NoData
 from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
-from lab.measure.delivery import DELIVERED, delivery, unaccounted, undelivered
+from lab.judge.runs import Runs
+from lab.measure.delivery import DELIVERED, UNTOLD_ID, delivery, passed_over, unaccounted, undelivered
 from lab.measure.punctuality import punctuality
 from lab.record.reconciliation import Range, Reconciliation
 from lab.record.store import Record, write_json
@@ -26,12 +28,14 @@ EXACT = Reconciliation(
 IDS = ("9Qk", "9Qk")
 
 
-def trial(folder, *, tallies=(TALLY,), ledger=EXACT, offsets=LOG, topic_ids=IDS, **inputs):
-    """A trial of 100 events on two partitions, with what a test says is otherwise."""
+def trial(folder, *, tallies=(TALLY,), ledger=EXACT, offsets=None, topic_ids=IDS, ended="complete", **inputs):
+    """A trial of 100 events on two partitions, with what a test says is otherwise; the log ends where the ledger does."""
+    offsets = offsets or LOG | {1: Offsets(ledger.produced + ledger.holes - 50, ledger.produced + ledger.holes - 50)}
     profile = {"steps": [{"at": 0, "rate": 1, "phase": "baseline"}], "duration": TOTAL}
     events = [report(1, "producer", "profile", start=1.0)]
     events += [report(99 + number, "producer", "produced", **tally) for number, tally in enumerate(tallies)]
-    made = built.record(folder, inputs={"profile": profile} | inputs, group_events=events, offsets=offsets, topic_ids=topic_ids)
+    more = {"offsets": offsets, "topic_ids": topic_ids, "ended": ended}
+    made = built.record(folder, inputs={"profile": profile} | inputs, group_events=events, **more)
     write_json(folder / "reconciliation.json", asdict(ledger))
     return Record(made.folder)
 
@@ -74,6 +78,12 @@ def test_a_trial_without_a_fault_is_held(tmp_path):
         ({"tallies": (TALLY | {"acked": 97, "unknown": 3},), "ledger": stored(97)}, 3, "3 messages sent and not acknowledged"),
         ({"ledger": tail(1, 40, 49)}, 10, "10 messages lost"),
         ({"ledger": tail(1, 40, 49), "offsets": LOG | {1: Offsets(50, 40)}}, 10, "10 messages never reached"),
+        # The log ends elsewhere than the ledger. A group that had drained is behind its log, or ahead of it.
+        ({"offsets": {0: Offsets(50, 50)}}, 50, "50 offsets of the logs' ends that the ledger does not have"),
+        ({"offsets": LOG | {1: Offsets(57, 57)}}, 7, "7 offsets of the logs' ends that the ledger does not have"),
+        ({"offsets": LOG | {1: Offsets(50, 47)}}, 3, "3 messages not committed, though the group had drained"),
+        ({"offsets": {0: Offsets(50, 54), 1: Offsets(50, 46)}}, 8, "8 messages not committed, though the group had drained"),
+        ({"ledger": stored(100, holes=-1, resent=1)}, 2, "1 offsets missing in the log"),
     ],
 )
 def test_a_mutation_breaches(tmp_path, change, wrong, words):
@@ -101,11 +111,23 @@ def test_what_is_not_exact_is_unaccounted(tmp_path, field):
 def test_what_is_not_committed_is_no_loss_where_the_trial_was_not_to_drain(tmp_path):
     """A backlog at the end is one; what is committed and was not processed is lost, in the very same range."""
     undrained = {"until": "replayed", "ledger": tail(1, 40, 49)}
+    unfinished = trial(tmp_path / "late", offsets=LOG | {1: Offsets(50, 47)}, ended="deadline: 60 s")
+    assert (verdict(unfinished), delivery(unfinished).uncommitted.value) == (HELD, 3)
     backlog = trial(tmp_path / "backlog", offsets=LOG | {1: Offsets(50, 40)}, **undrained)
     ahead = trial(tmp_path / "ahead", offsets=LOG | {1: Offsets(50, 44)}, **undrained)
     assert verdict(backlog) == HELD
     assert delivery(ahead).unaccounted.value == 4
     assert delivery(ahead).named == ("4 messages lost",)
+
+
+def test_what_is_committed_and_was_not_processed_is_counted_by_partition(tmp_path):
+    """From the gap's beginning up to the commit, which may be beyond it. Without a commit nothing is passed over."""
+    ledger = replace(EXACT, processed=85, unseen_messages=15, unseen=(Range(0, 45, 49, 5, ()), Range(1, 40, 49, 10, ())))
+    made = trial(tmp_path / "one", ledger=ledger, offsets={0: Offsets(50, None), 1: Offsets(50, 44)})
+    assert [passed_over(made, among) for among in (None, {0}, {1}, {0, 1}, set())] == [4, 0, 4, 4, 0]
+    assert passed_over(trial(tmp_path / "beyond", ledger=ledger, offsets={1: Offsets(50, 60)})) == 10
+    with pytest.raises(NoData, match="more ranges were never reached than are named"):
+        passed_over(trial(tmp_path / "many", ledger=replace(ledger, unseen_messages=16)))
 
 
 def test_what_became_of_each_message_is_counted(tmp_path):
@@ -128,11 +150,14 @@ def test_of_a_record_of_before_all_but_the_topic_is_judged_and_that_is_said(tmp_
     made = judge(unaccounted(old) == 0, DELIVERED, kind="invariant")
     assert made.verdict == HELD
     assert "topic's id" in made.note
+    assert (unaccounted(old, old).why, unaccounted(Runs([old, old])).why) == (UNTOLD_ID, UNTOLD_ID)
 
 
 def test_where_something_is_missing_nothing_is_proved(tmp_path):
     """No tally, or an id that could not be read at the end: no data."""
     assert verdict(trial(tmp_path, tallies=())) == NO_DATA
+    half = {name: count for name, count in TALLY.items() if name != "failed"}
+    assert delivery(trial(tmp_path, tallies=(TALLY, half))).sent.why == "the producer's tally has no failed"
     assert verdict(trial(tmp_path, topic_ids=("9Qk",))) == NO_DATA
 
 

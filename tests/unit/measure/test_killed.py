@@ -62,3 +62,33 @@ def test_what_the_pod_itself_did_twice_is_not_the_kills(tmp_path):
     found = killed(made)
     assert (found.unexplained.value, found.oldest_s.value) == (10, 0)
     assert "0 faults" in killed(record(tmp_path, receipts=own)).unexplained.why
+
+
+def test_a_copy_is_explained_at_the_edges_of_its_range_and_of_the_kill(tmp_path):
+    """The first and the last message of a receipt are in it. One that ended at the kill was before it.
+
+    What began at the kill was under way: a partition stands still until the first receipt that begins later has ended.
+    """
+    found = killed(shot(tmp_path, [range_of(0, 10, 10), range_of(0, 19, 19)]))
+    assert (found.doubled.value, found.unexplained.value, found.oldest_s.value) == (2, 0, pytest.approx(0.2))
+    spans = {"a": [(99.0, 100.0)], "b": [(100.0, 101.0), (105.0, 106.0)]}
+    receipts = [receipt(pod, *span, 10) | {"first": 0, "last": 9, "checksum": 0} for pod, own in spans.items() for span in own]
+    kill = {"faults": (Fault(100.0, "sigkill", "a"),), "group_events": [assigned(0, "a", 0)]}
+    made = record(tmp_path / "edge", receipts=receipts, **kill)
+    ledger = whole.reconciliation(doubled=[range_of(0, 0, 9) | {"count": 20}], doubled_messages=20)
+    (made.folder / "reconciliation.json").write_text(json.dumps(ledger))
+    found = killed(made)
+    assert (found.unexplained.value, found.oldest_s.value, found.standstill_s.value) == (10, 0, 6)
+    still = record(tmp_path / "still", receipts=receipts[:2], **kill)
+    (still.folder / "reconciliation.json").write_text(json.dumps(whole.reconciliation()))
+    assert (killed(still).unexplained.value, killed(still).standstill_s.value) == (0, None)
+
+
+def test_more_than_one_kill_and_more_than_is_named_are_no_data(tmp_path):
+    """Neither can be told apart."""
+    one = Fault(100.0, "sigkill", "a")
+    assert "2 faults" in killed(record(tmp_path / "two", faults=(one, one), receipts=[])).doubled.why
+    made = shot(tmp_path, [range_of(0, 10, 19)])
+    ledger = whole.reconciliation(doubled=[range_of(0, 10, 19)], doubled_messages=11)
+    (tmp_path / "reconciliation.json").write_text(json.dumps(ledger))
+    assert "more ranges are doubled than are named" in killed(made).doubled.why

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lab.inputs.fidelity import Compressed
+from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.judge import gates
 from lab.judge.claim import INVALID, NO_DATA
 from lab.judge.gates import GATES, VALID
@@ -11,12 +11,13 @@ from lab.measure.validity import Validity, judge_validity, validity
 from lab.record.trial import Deadlines
 from lab.trial.load import COLUMNS
 
-from .built import record, sealed
+from .built import receipt, record, sealed
 from .conftest import report
 from .whole import decreed, scaled
 
 TIMES = {"settling": 0, "driving": 10, "ended": 30}
 QUICK = {"name": "quick", "time": 30, "rate": 1}
+POLL = (Compressed("spec.pollingInterval", 60, 2),)
 
 
 def load(folder, **grown):
@@ -27,14 +28,21 @@ def load(folder, **grown):
     frame[COLUMNS].astype(float).to_parquet(folder / "load.parquet")
 
 
-def built(folder, late_ms=1.0, gaps=(), more=None, **grown):
-    """A trial of 20 s on two cores, sampled each half second but for ``gaps``."""
+DONE = [(0, 0, 12.0, 13.0), (0, 10, 13.0, 14.0), (1, 0, 12.0, 13.0), (1, 10, 13.5, 14.0)]  # partition, first of ten, start, end
+
+
+def built(folder, late_ms=1.0, gaps=(), torn=0.0, done=DONE, more=None, **grown):
+    """A trial of 20 s on two cores, sampled each half second but for ``gaps``. One sum is off its partition by ``torn``."""
     load(folder, **grown)
     samples = [n / 2 for n in range(20, 61) if n / 2 not in gaps]
     rows = [{"t": t, "metric": "kafka_consumergroup_lag_sum", "pod": "", "labels": "{}", "value": 1.0} for t in samples]
+    rows += [row | {"metric": "kafka_consumergroup_lag", "labels": '{"partition": "0"}'} for row in rows]
+    rows[9]["value"] += torn
     told = [report(30, "producer", "produced", late_p99_ms=late_ms)]
+    receipts = [receipt("a", start, end, 10, part) | {"first": first, "last": first + 9} for part, first, start, end in done]
     limits = Deadlines(settle_s=100, replay_s=1, end_s=1, ledger_s=1)
-    return record(folder, times=TIMES, samples=rows, group_events=told, deadlines=limits, **(more or {}))
+    tables = {"samples": rows, "group_events": told, "receipts": receipts}
+    return record(folder, times=TIMES, deadlines=limits, **tables, **(more or {}))
 
 
 def lacking(made):
@@ -55,6 +63,9 @@ def test_a_trial_at_rest_is_valid(tmp_path):
         "memory_pressure": 0,
         "foreign_load": 0,
         "scrape_gap": 1,
+        "lag_sum": 0,
+        "order": 0,
+        "clock": 0,
         "rounding": 0,
         "settle": 0.1,
     }
@@ -73,7 +84,17 @@ def test_a_trial_at_rest_is_valid(tmp_path):
         ("", {"own_s": 2.0, "others_s": 0.4}, 0.05),
         ("foreign_load", {"own_s": 2.0, "others_s": 1.6}, 0.2),
         ("scrape_gap", {"gaps": (15.0, 15.5, 16.0)}, 4),
+        ("lag_sum", {"torn": -3.0}, 3),
+        ("order", {"done": [*DONE, (2, 0, 14.0, 15.0), (2, 10, 14.9, 16.0), (2, 20, 13.0, 13.5)]}, 2),
+        # One that was done again is no contradiction.
+        ("", {"done": [*DONE, (2, 0, 12.0, 13.0), (2, 0, 18.0, 19.0), (2, 10, 13.0, 14.0)]}, 0),
+        ("clock", {"more": {"clock_moved_s": -0.2}}, 2),
+        ("clock", {"more": {"clock_moved_s": 0.1, "inputs": {"scale": QUICK}, "policy_times": POLL}}, 2),
         ("rounding", {"more": {"policy_times": (Compressed("pollingInterval", 15, 1),), "inputs": {"scale": QUICK}}}, 1),
+        ("rounding", {"more": {"policy_lags": (CompressedLag("x.lagThreshold", 10, 8),)}}, 0.2),
+        # An activation is rounded down, and a time of 0 stays one.
+        ("", {"more": {"policy_lags": (CompressedLag("x.activationLagThreshold", 10, 5),)}}, 0),
+        ("", {"more": {"policy_times": (Compressed("x.cooldownPeriod", 0, 0),)}}, 0),
         ("settle", {"more": {"deadlines": Deadlines(15, 1, 1, 1)}}, 10 / 15),
     ],
 )
@@ -90,8 +111,7 @@ def test_each_gate_fails_by_its_own_cause(name, how, wanted, tmp_path):
 
 def test_lateness_is_judged_by_the_shortest_time_of_a_compressed_trial(tmp_path):
     """At a thirtieth of the time that is the HPA's sync of half a second, and without an HPA a phase of the profile."""
-    times = (Compressed("spec.pollingInterval", 60, 2),)
-    made = built(tmp_path, 25, more={"inputs": {"scale": QUICK}, "policy_times": times})
+    made = built(tmp_path, 25, more={"inputs": {"scale": QUICK}, "policy_times": POLL})
     assert validity(made).lateness.number == pytest.approx(0.5)
     steps = [{"at": 0, "rate": 1, "phase": "fill"}, {"at": 8, "rate": 1, "phase": "drain"}]
     more = {"inputs": {"scale": QUICK, "policy": decreed(1, 2), "profile": {"steps": steps, "duration": 10}}}
@@ -114,6 +134,17 @@ def test_a_record_of_before_has_no_load_and_no_times(tmp_path):
     pressure = {"cpu_pressure", "io_pressure", "memory_pressure"}
     assert lacking(made) == {"lateness", "steal", *pressure, "foreign_load", "rounding"}
     assert gates.word(judge_validity(made)) == NO_DATA
+    assert lacking(sealed(tmp_path, clock_moved_s=None)) - lacking(made) == {"clock"}
+
+
+def test_few_readings_are_no_data(tmp_path):
+    """Two of the load, and four samples of lag, are the least. Nothing is over a time of nothing."""
+    built(tmp_path)
+    until = {ended: lacking(sealed(tmp_path, times=TIMES | {"ended": ended})) for ended in (11, 11.5, 20)}
+    machine = {"steal", "cpu_pressure", "io_pressure", "memory_pressure", "foreign_load"}
+    assert until == {11: machine | {"scrape_gap"}, 11.5: machine, 20: set()}
+    assert lacking(built(tmp_path, own_s=0.0, others_s=5.0)) == {"foreign_load"}
+    assert lacking(built(tmp_path, done=())) == {"order"}
 
 
 def test_a_load_of_before_counts_all_tasks_less_the_trials_own(tmp_path):

@@ -73,5 +73,6 @@ def trial(chosen, **more):
         times={"settling": 0, "driving": 0, "ended": 100},
         offsets={0: Offsets(0, 0)},
         finished=110.0,
+        clock_moved_s=0.0,
     )
     return replace(ended, **more)

@@ -1,12 +1,14 @@
 """The views of a record, each from just the rows that it reads."""
 
 import json
+import math
 
 import pytest
 
 from lab.errors import NoData
 from lab.record.hpas import EXTERNAL, RESOURCE, Condition
 from lab.record.pods import Pod
+from lab.record.views import LAG, PARTITION_LAG
 from tests.unit.measure import built, whole
 from tests.unit.measure.built import assigned, given_up, record, report, sample
 
@@ -112,7 +114,8 @@ def test_owners_are_those_of_the_moment(tmp_path):
 def test_phases_are_the_profiles_from_when_the_producer_began(tmp_path):
     """Steps of one phase are one; what the trial went through beside it has its own times."""
     steps = [{"at": at, "rate": 1, "phase": phase} for at, phase in ((0, "baseline"), (5, "spike"), (7, "spike"), (9, "drain"))]
-    told = [report(50, "producer", "profile", start=50.0), report(55, "producer", "phase", phase="spike", at=55.0)]
+    told = [report(50, "producer", "profile", start=50.0)]
+    told += [report(at, "producer", "phase", phase=phase, at=at) for at, phase in ((50.0, "baseline"), (55.0, "spike"))]
     times = {"settling": 40.0, "driving": 45.0, "ended": 70.0}
     made = record(tmp_path, inputs={"profile": {"steps": steps, "duration": 12}}, times=times, group_events=told)
     assert made.phases.to_numpy().tolist() == [[50, 55, "baseline"], [55, 59, "spike"], [59, 62, "drain"]]
@@ -121,6 +124,25 @@ def test_phases_are_the_profiles_from_when_the_producer_began(tmp_path):
     for ask in (lambda: made.relief, lambda: made.span("lull"), lambda: made.repartitioned):
         with pytest.raises(NoData):
             ask()
+
+
+def test_phases_that_are_not_the_profiles_are_no_data(tmp_path):
+    """One is left out, or is there twice. Another program than the producer has phases of its own."""
+    steps = [{"at": at, "rate": 1, "phase": phase} for at, phase in ((0, "baseline"), (5, "spike"), (9, "drain"))]
+    inputs = {"profile": {"steps": steps, "duration": 12}}
+    for number, phases in enumerate((["spike"], ["baseline", "drain"], ["baseline", "baseline", "spike"])):
+        told = [report(at, "producer", "phase", phase=phase, at=float(at)) for at, phase in enumerate(phases, 1)]
+        with pytest.raises(NoData, match=f"{', '.join(phases)} and baseline, spike, drain"):
+            _ = record(tmp_path / f"{number}", inputs=inputs, group_events=told).zero
+        assert record(tmp_path / f"{number}", inputs=inputs | {"driver": "ridehailing/locust"}, group_events=told).zero
+
+
+def test_a_sample_that_is_no_number_is_none(tmp_path):
+    """Neither of the lag nor of a partition's."""
+    rows = [(1, LAG, math.nan), (2, LAG, 5), (1, PARTITION_LAG, 3), (2, PARTITION_LAG, math.nan)]
+    made = record(tmp_path, samples=[sample(*row, partition="0") for row in rows])
+    assert made.lag.to_numpy().tolist() == [[2, 5]]
+    assert made.partition_lag.to_numpy().tolist() == [[1, 0, 3]]
 
 
 def test_a_policy_on_another_signal_has_no_threshold_of_lag(tmp_path):
