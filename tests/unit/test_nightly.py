@@ -14,6 +14,7 @@ from lab.components.jars import JAVA_NEEDED
 from lab.components.toolchain import GO_NEEDED
 from lab.judge import expectation
 from lab.report.allure_report import NODE_NEEDED
+from tests import mutation
 
 pytestmark = pytest.mark.services
 
@@ -62,6 +63,27 @@ def test_the_searches_are_run_in_full_length():
     ]
     assert settings.get_profile("thorough").max_examples > settings.get_profile("lab").max_examples
     assert JOBS["thorough"]["steps"][0]["with"] == {"fetch-depth": 0, "filter": "blob:none"}
+
+
+def test_every_module_of_the_checker_is_mutated():
+    """By the environment that has the tool; each module is there, as are its tests and the lines that are left out."""
+    assert commands("mutation") == [["tox", "-e", "mutation", "--", "--jobs=4"]]
+    assert given("mutation", "prepare") == {"environment": "mutation"}
+    assert TOX["testenv:mutation"]["dependency_groups"] == "test, mutation"
+    judge = {path.stem for path in (paths.PROJECT / "lab" / "judge").glob("*.py")} - {"__init__"}
+    assert set(mutation.JUDGE) == judge
+    for module, tests in mutation.TESTS.items():
+        assert all((paths.PROJECT / one).exists() for one in (module, *tests))
+    for module, lines in mutation.EXPLAINED.items():
+        source = (paths.PROJECT / module).read_text()
+        assert all(re.search(rf"^ *{re.escape(line)}", source, re.MULTILINE) for line in lines)
+
+
+def test_what_only_asserts_is_not_mutated():
+    """Annotations and strict=; a number in the same line is."""
+    source = "def f(a: int | None = 3) -> int | str:\n    return dict(zip(a, a, strict=True))\n"
+    places = list(mutation.left_out("lab/judge/gates.py", source))
+    assert {source.splitlines()[row - 1][begin:end] for (row, begin), (_, end) in places} == {"int | None", "int | str", "True"}
 
 
 def test_known_behaviours_are_asked_of_the_newest_release(tmp_path, monkeypatch):
