@@ -151,7 +151,7 @@ def sentence(found: Answer, where: str, objective_s: float) -> str:
     late, flips, price = (number(found.figures[name].value) for name in ("late_s", "flips", "pod_minutes"))
     behind = "no message is late" if late == "0" else f"messages are late (older than {objective_s:g} s) for {late} s"
     peak, most = number(found.figures["peak_lag"].value), number(found.figures["most_replicas"].value)
-    again = f"pods are taken away and then needed again {flips} times (flips)"
+    again = f"pods are taken away and then needed again {flips} x (flips)"
     return (
         f"{where}: {behind}; {again}; the price is {price} pod-minutes. Up to {peak} messages wait, and up to {most} pods run."
     )

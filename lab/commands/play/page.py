@@ -40,7 +40,7 @@ fieldset { border: 0; padding: 0; margin: 0 0 8px } legend { font-weight: bold; 
 .field code { grid-column: 1 / -1 } .dash-input-stepper { display: none }
 .slider label { display: block } .slider b { font-variant-numeric: tabular-nums }
 .dash-input-container:has(input[type='range']) { border: 0 }
-textarea { width: 100%; box-sizing: border-box; font: 12px/1.4 monospace } summary { cursor: pointer; padding: 4px 0 }
+#page textarea { width: 100%; box-sizing: border-box; font: 12px/1.4 monospace } summary { cursor: pointer; padding: 4px 0 }
 .wrong { color: #8a3b00; font-weight: bold; white-space: pre-wrap; overflow-wrap: anywhere } .wrong:empty { display: none }
 #why { white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f5f6; padding: 8px; margin: 0 }
 #why { min-height: 7em; font-size: 14px }
@@ -129,9 +129,9 @@ def _name(text: str, where: str) -> str:
 
 def _files(state: State) -> list[html.A]:
     """Links that save the policies and the traffic as files."""
-    texts = {f"{_name(state.policy, POLICIES['policy'])}.yaml": ("policy A as YAML", state.policy)}
+    texts = {f"{_name(state.policy, POLICIES['policy'])}.yaml": ("Policy A as YAML", state.policy)}
     if state.second:
-        texts[f"{_name(state.second, POLICIES['second'])}-b.yaml"] = ("policy B as YAML", state.second)
+        texts[f"{_name(state.second, POLICIES['second'])}-b.yaml"] = ("Policy B as YAML", state.second)
     if state.traffic not in profiles():
         steps = yaml.safe_dump(profile_of(state.traffic).to_dict(), sort_keys=False)
         texts["steps.yaml"] = ("the traffic as YAML", steps)
