@@ -59,6 +59,8 @@ def test_seeds_differ_and_an_hour_has_every_kind():
     assert {(each.component, each.kind) for each in one + other} == set(Faults(0).pairs)
     assert len(one) == faults.MOST
     assert 0.3 < sum(each.component == CONSUMER for each in one) / len(one) < 0.7
+    dense = Faults(1, interval_s=1, victims=(CONSUMER,))
+    assert len(schedule(dense, replace(timing, driven_s=60))) == faults.MOST_SHAKES
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ def under(folder, receipts, doubled=(), faults=(KILLED, STOPPED, AWAY), told=(),
         ([done("b", 0, 0, 9, 131.0), done("a", 0, 0, 9, 132.5)], 0),  # by the stopped one, before it notices
         ([done("b", 0, 0, 9, 131.0), done("a", 0, 0, 9, 134.0)], 10),  # after it has noticed
         ([done("a", 0, 0, 9, 99.9), done("a", 0, 0, 9, 119.0), done("b", 0, 0, 9, 131.0)], 0),  # one copy each of two faults
+        ([done("a", 0, 0, 9, 99.0), done("b", 0, 0, 9, 108.0), done("c", 0, 0, 9, 131.0)], 10),  # of the first fault alone
         ([done("a", 0, 0, 9, 99.0), done("b", 0, 0, 9, 99.9)], 10),  # all was done before any fault
         ([done("c", 0, 0, 9, 141.0), done("b", 0, 0, 9, 143.0)], 10),  # a fault of no consumer explains none
     ],
