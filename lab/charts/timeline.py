@@ -159,9 +159,13 @@ def _values(data: Timeline, times: np.ndarray) -> dict[str, list[float | None]]:
 
 
 def _names(data: Timeline, domain: Sequence[float]) -> pd.DataFrame:
-    """The names of phases and events as :func:`drawing.placed`; one that finds no row is in the first."""
+    """The names of phases and events as :func:`drawing.placed`. A phase that finds no row is in the first. An event that finds
+    none, as there may be many, has its name where one points at its bar.
+    """
     tables = [table for table in (data.spans, data.events) if len(table)] or [data.spans]
-    return drawing.placed(pd.concat(tables), domain).fillna({"row": 0})
+    found = drawing.placed(pd.concat(tables), domain)
+    phase = found["label"].isin(data.spans["label"].astype(str))
+    return found[phase | found["row"].notna()].fillna({"row": 0})
 
 
 def _shading(data: Timeline, x: dict[str, Any]) -> list[Layer]:

@@ -158,6 +158,15 @@ def test_no_name_ends_beyond_the_chart(made: Timeline) -> None:
     assert (placed["at"] + placed["width"] <= 660.0).all()
 
 
+def test_names_of_many_faults_are_not_written_over_each_other(made: Timeline) -> None:
+    """Those without room are told by their bars; a phase keeps its name."""
+    starts = np.arange(20.0)
+    crowd = pd.DataFrame({"start": starts, "end": starts + 2, "label": "sigkill kube-controller-manager"})
+    placed = _names(replace(made, events=crowd), (0.0, 60.0))
+    assert set(made.spans["label"]) <= set(placed["label"])
+    assert len(made.spans) < len(placed) < 20
+
+
 def test_a_timeline_without_data_is_refused(made: Timeline) -> None:
     """An empty panel would look like a measurement of nothing."""
     with pytest.raises(ValueError, match="'lag' is empty"):
