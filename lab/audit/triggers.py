@@ -101,7 +101,7 @@ def modifiers_cap(here: Scaled) -> Iterator[Hit]:
     "fallback-never",
     ERROR,
     "a fallback that nothing, or not every failure, brings",
-    "a whole target; an alert on HPAActive",
+    "a whole target; an alert on keda_scaled_object_errors_total",
     "keda#8056",
     "keda#5525",
     "keda#6696",
