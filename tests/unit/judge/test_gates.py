@@ -1,5 +1,7 @@
 """A gate is at most its bound; what fails one is neither a pass nor a breach."""
 
+from dataclasses import replace
+
 import pytest
 
 from lab.judge import bounds
@@ -70,3 +72,11 @@ def test_a_claim_on_an_invalid_trial_is_neither(value):
     assert "steal 0.3" in after.note
     assert (value is not None) or "no samples" in after.note
     assert "invalid" in str(after)
+
+
+def test_verdicts_that_were_read_again_say_the_same():
+    """As out of a session's file, where equal words are not one object. What is no control decides nothing."""
+    judged = judge_gates(quantities(steal=50.0, settle=0.7, clock=None, rounding=None))
+    again = [replace(one, verdict="".join([*one.verdict]), kind="".join([*one.kind])) for one in judged]
+    assert (word(again), reason(again), remark(again)) == (word(judged), reason(judged), remark(judged))
+    assert word([replace(one, kind="invariant") for one in judged]) == VALID

@@ -1,8 +1,10 @@
 """Where a quantity comes from: through arithmetic, runs, pairs and totals."""
 
+import pytest
+
 from lab.judge.aggregate import largest, median, total
 from lab.judge.measure import Measure, measure, number, quantity
-from lab.judge.origin import MESSAGES, RATE, TIME, UNKNOWN, UNSCALED, Origin
+from lab.judge.origin import MESSAGES, RATE, TIME, UNKNOWN, UNSCALED, Dimension, Origin
 from lab.judge.pairs import discern, paired
 from lab.judge.quantity import Quantity
 from lab.judge.runs import Runs
@@ -78,3 +80,23 @@ def test_pairs_keep_what_they_compare():
     assert discern(same, difference).origin == wanted
     assert discern(paired(a.runs[:2], b.runs[:2]), same).origin == wanted
     assert difference.estimate.origin == wanted
+
+
+@pytest.mark.parametrize(
+    ("dimension", "value"), [(UNSCALED, 7), (TIME, 210), (RATE, 7 / 0.3), (MESSAGES, 700), (Dimension(-1, 2), 7 / 30 / 0.09)]
+)
+def test_a_number_is_stretched_by_its_dimension(dimension, value):
+    """A scale of a thirtieth of the time and three tenths of the rate."""
+    assert dimension.at_real_time(7, time=30, rate=0.3) == pytest.approx(value)
+
+
+def test_a_ratio_has_the_dimension_that_is_left():
+    """Of either exponent, in either direction. Only the same measures of both sides are a comparison, or two comparisons."""
+    found, other = walk(2.0), walk(3.0)
+    pairs = ((growth(1), found.sent), (found.seconds, found.sent), (found.seconds, growth(1)), (found.sent, growth(1)))
+    wanted = [Dimension(-1, 0), Dimension(0, -1), Dimension(1, -1), TIME]
+    assert [(one / another).origin.dimension for one, another in pairs] == wanted
+    both, ratio = other.seconds + other.sent, found.seconds / other.seconds
+    for less in (found.seconds - both, both - found.seconds, ratio - found.sent, found.sent - ratio):
+        assert not less.origin.compared
+    assert (ratio - found.sent / other.sent).origin.compared

@@ -70,6 +70,8 @@ def test_runs_of_different_numbers_have_no_blocks():
         _ = hold(Runs([1, 2])).peak - hold(Runs([1, 2, 3])).peak
     with pytest.raises(ValueError, match="1 and 2 in number: they must be as many"):
         age(Runs([1, 2]), Runs([1]))
+    with pytest.raises(ValueError, match="the runs to measure are 0 in number"):
+        age(Runs([]), 2)
 
 
 @pytest.mark.parametrize(

@@ -138,3 +138,5 @@ def test_nothing_to_compare_is_refused(sample, reference):
         differences(sample, reference)
     with pytest.raises(ValueError, match="above 0"):
         relative_errors([1.0], [0.0])
+    with pytest.raises(ValueError, match="above 0"):
+        relative_errors([-1.0], [1.0])
