@@ -16,18 +16,21 @@ from lab.trial.samples import METRICS
 from tests.records.plugin import LEDGER
 
 PAGE = 1 << 30  # a column in one page, so that all of it is compressed together
-# Columns that no measure reads: what they were for, the reconciliation has done.
+# Columns that few measures read: what they were for, the reconciliation has done. Those of the ledger stay where a test reads them.
 UNREAD = {"receipts": ["checksum"], LEDGER: ["entity_id", "crc"]}
 
 
 def compact(record: Path, target: Path, files: Collection[str]) -> int:
-    """Copy of ``record`` only ``files`` to ``target``, made small; returns the bytes it has."""
+    """Copy of ``record`` only ``files`` to ``target``, made small; returns the bytes it has.
+
+    A column of the ledger is one of them as "ledger/events/COLUMN".
+    """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for name in sorted({*files, "trial.json"}):
         source = record / name
         if name == LEDGER and source.is_dir():  # a test may ask for one that the record does not have
-            _ledger(source, target / name)
+            _ledger(source, target / name, {file.rpartition("/")[2] for file in files if file.startswith(f"{LEDGER}/")})
         elif source.suffix == ".parquet":
             _pack(_slim(pq.read_table(source), source.stem), target / name)
         elif source.exists():
@@ -50,16 +53,17 @@ def unread_metrics() -> list[str]:
     return [metric for metric in METRICS if f'"{metric}"' not in code]
 
 
-def _slim(table: pa.Table, name: str) -> pa.Table:
-    """``table`` without the columns and the metrics that no measure reads."""
+def _slim(table: pa.Table, name: str, read: Collection[str] = ()) -> pa.Table:
+    """``table`` without the columns, but those that are ``read``, and without the metrics that no measure reads."""
     if name == "samples":
         table = table.filter(pc.invert(pc.is_in(table["metric"], pa.array(unread_metrics()))))
-    return table.drop_columns([column for column in UNREAD.get(name, ()) if column in table.column_names])
+    spare = [column for column in UNREAD.get(name, ()) if column in table.column_names and column not in read]
+    return table.drop_columns(spare)
 
 
-def _ledger(source: Path, target: Path) -> None:
+def _ledger(source: Path, target: Path, read: Collection[str]) -> None:
     target.mkdir(parents=True)
-    table = _slim(pq.read_table(source), LEDGER).sort_by("seq")  # in which order times and numbers are almost free
+    table = _slim(pq.read_table(source), LEDGER, read).sort_by("seq")  # in which order times and numbers are almost free
     _pack(table, target / "events.parquet")
 
 

@@ -60,7 +60,8 @@ class Notes:
 
         def listed(record: Any, columns: Any) -> Any:
             if not self._opening:
-                self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
+                # A folder, which pyarrow reads without Python's open(), by its columns.
+                self._trials[record.folder.name].update([LEDGER, *(f"{LEDGER}/{column}" for column in columns)])
             return files(record, columns)
 
         if session.config.getoption(ONE_RECORD):
