@@ -16,7 +16,7 @@ from lab.trial.samples import METRICS
 from tests.records.plugin import LEDGER
 
 PAGE = 1 << 30  # a column in one page, so that all of it is compressed together
-# Columns that few measures read: what they were for, the reconciliation has done. Those of the ledger stay where a test reads them.
+# Columns that few measures read: what they were for, the reconciliation has done. A test's own of the ledger stay.
 UNREAD = {"receipts": ["checksum"], LEDGER: ["entity_id", "crc"]}
 
 
