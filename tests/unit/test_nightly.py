@@ -66,7 +66,7 @@ def test_the_searches_are_run_in_full_length():
 
 
 def test_every_module_of_the_checker_is_mutated():
-    """In an environment of its own that has the tool; each module is there, as are its tests and the lines that are left out."""
+    """In an environment of its own; each module is there, as are its tests and the lines that are left out."""
     assert TOX["testenv:mutation"]["dependency_groups"] == "test, mutation"
     judge = {path.stem for path in (paths.PROJECT / "lab" / "judge").glob("*.py")} - {"__init__"}
     assert set(mutation.JUDGE) == judge
