@@ -154,7 +154,7 @@ def _built(loader: Loader, node: yaml.Node, text: str, where: object) -> Any:
     try:
         content = loader.construct_document(node)
         _check_letters(text, content)
-    except (ValueError, KeyError, AttributeError) as error:  # of a tag, and of what does not fit it
+    except (ValueError, LookupError, AttributeError) as error:  # of a tag, and of what does not fit it
         raise Unusable(where, f"a value that can't be read ({error})", line_of(node)) from None
     return content
 

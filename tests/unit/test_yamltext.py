@@ -62,6 +62,7 @@ def test_documents_json_and_words_that_look_like_numbers(text, content):
         ("a: 1\nb: \0\n", ["my.yaml:2: no YAML: "]),
         ("a: !!python/name:os.system x\n", ["my.yaml:1: the tag !!python/name:os.system: write plain data"]),
         ("a: !!int many\n", ["my.yaml:1: a value that can't be read"]),
+        ("a: !!int\n", ["my.yaml:1: a value that can't be read"]),
         ("a: !!set {b}\n", ["my.yaml:1: the tag !!set"]),
         ("? [a, b]\n: 1\n", ["my.yaml:1: a mapping or a list stands where a field's name must be"]),
         ("a: &a [*a]\n", ["my.yaml:1: an alias that stands for itself"]),
@@ -78,7 +79,7 @@ def test_documents_json_and_words_that_look_like_numbers(text, content):
         ("# {{ x }}\na: '{{ y }}'\nb: ${c}\nd: {e: {{f}}}\n", ["my.yaml:3: ${c} is left of a template"]),
         ('{"a": ${most}}', ["my.yaml:1: ${most} is left of a template"]),
     ],
-    ids=range(21),
+    ids=range(22),
 )
 def test_what_can_not_be_read_is_said_with_its_line(text, lines):
     """In words, whatever the parser of YAML calls it."""
