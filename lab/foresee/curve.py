@@ -116,8 +116,8 @@ class Arrivals:
     def _within(self, step: Ints, counts: Floats) -> Floats:
         inside = np.clip(step, 0, len(self.rates) - 1)
         rates = self.rates[inside]
-        more = np.divide(counts - self.counts[inside], rates, out=np.zeros_like(counts), where=rates > 0)
-        found: Floats = self.edges[inside] + np.maximum(0.0, more)
+        missing = np.maximum(0.0, counts - self.counts[inside])
+        found: Floats = self.edges[inside] + np.divide(missing, rates, out=np.zeros_like(counts), where=rates > 0)
         return found
 
 

@@ -63,6 +63,9 @@ def declared() -> tuple[Scale, ...]:
     """Every scale of ``profiles/scales.yaml``, the most compressed first."""
     file = paths.PROFILES / "scales.yaml"
     given = yamlfile.Fields(yamlfile.read(file), file)
+    for name in given.content:
+        if not isinstance(name, str):
+            raise InputError(file, "scale", name, "a name")
     read = {name: given.under(name, "time", "rate") for name in given.content}
     scales = (Scale(name, one.number("time", 1, 100), one.number("rate", 0.01, 100)) for name, one in read.items())
     return tuple(sorted(scales, key=lambda one: (-one.time, one.rate)))

@@ -1,5 +1,6 @@
 """The audit of files: public ones by their deciding lines, diffs in a List, and what the command prints and ends with."""
 
+import copy
 import io
 import json
 import re
@@ -95,7 +96,7 @@ def test_junk_in_any_place_is_no_fault(case, data):
             if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
                 break
             place = place[key]
-        place[key] = data.draw(JUNK)
+        place[key] = copy.deepcopy(data.draw(JUNK))  # a later one may go into it
     audit(yaml.safe_dump_all(objects), facts)
 
 

@@ -1,10 +1,11 @@
 """The simulator: what a group must do by arithmetic alone, whatever a policy decides."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lab.foresee.curve import Curve, ages, late, worst_age
@@ -69,6 +70,7 @@ def test_what_is_in_flight_falls_with_the_rate():
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 200_000), st.floats(0, 0.5), st.sampled_from([1, 2, 4, 8]), st.floats(1, 400))
+@example(1900, sys.float_info.min, 1, 1.0)  # what is as good as nothing is no overflow
 def test_a_backlog_that_waits_at_the_start_is_worked_off_like_any_other(backlog, part, pods, objective):
     """A floor of pods that is the ceiling: all messages are there, and the oldest is as old as it takes to reach it."""
     capacity = pods * 100.0
