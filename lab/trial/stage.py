@@ -232,11 +232,9 @@ class Stage:
             raise LabFault(fault)
         if self.stop.is_set():
             raise LabFault("the other side of the duet could not go on")
-        if self.nemesis is not None:
-            self.nemesis.check()
-        self.cluster.check()
-        if self.brokers is not None:
-            self.brokers.check()
+        for part in (self.nemesis, self.cluster, self.brokers):
+            if part is not None:
+                part.check()
         self._check_own()
         if self.lead.transitions.field("Job", "producer", "status", "failed") and self.reports.last("produced") is None:
             raise LabFault("the producer ended without its tally")

@@ -80,8 +80,8 @@ def test_keda_1850_zero_on_a_source_that_fails_slowly(target, topic, sources, ka
     shown="The broker is down and refuses connections for 20 s, at a failureThreshold of 2, polls of 1 s and syncs of 0.5 s: "
     "no fallback. The replicas stay (3 of 3, and 0 of 0). The trigger's scaler connects when it is built. Where that fails "
     "KEDA has no scaler, and a failure is counted only for a scaler, so the first counts and no other. A poll without a scaler "
-    "writes no condition either: Ready and HPAActive stand as the first failure left them, and one of them was False, or "
-    "neither. An error of a broker that answers is counted: where the topic is deleted the same fallback comes. When the "
+    "writes no condition either: Ready and HPAActive stand as the first failure left them. One of them was False, or both "
+    "were True. An error of a broker that answers is counted: where the topic is deleted the same fallback comes. When the "
     "broker is back all go on.",
     cure="None by KEDA. Alert on keda_scaled_object_errors_total, for the conditions may say that all is well.",
     price="The replicas of the moment when the broker went, until it is back.",
