@@ -57,7 +57,7 @@ def broken(run):
 @pytest.fixture(scope="module")
 def undrained(broken):
     """A trial whose consumers don't drain, with one of them deleted upon a backlog: SIGTERM ends it where it stands."""
-    return broken(Workload(drain="off"), {"drain": Delete()}, seed=2)
+    return broken(Workload(drain="off", commit_interval_ms=60_000), {"drain": Delete()}, seed=2)
 
 
 def test_without_drain_a_killed_pod_doubles_work(undrained):
