@@ -52,7 +52,7 @@ def test_the_pages_are_short(checkout):
     """README is read in three minutes and the handbook in half an hour; a decision fits a screen."""
     pages = [file for file in checkout if file.suffix == ".md"]
     decisions = [file for file in pages if file.parent.name == "decisions"]
-    spend("words of Markdown", words(*pages), 60_000)
+    spend("words of Markdown", words(*pages), 50_000)
     spend("words of README.md", words(paths.PROJECT / "README.md"), 800)
     spend("words of the handbook", words(paths.PROJECT / "docs" / "handbook.md"), 8_000)
     spend("pages of decisions", len(decisions), 25)
