@@ -16,7 +16,7 @@ from lab.judge.claim import Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity, Undecided
 from lab.judge.runs import Runs
 from lab.measure import faults
-from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, EXACTLY_ONCE, Guarantee
+from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, EXACTLY_ONCE, Guarantee, guarantee
 from lab.measure.outcome import REFUTED, committed, remark
 from lab.measure.overview import figures, least_differences, overview
 from lab.measure.validity import judge_validity
@@ -139,7 +139,8 @@ class Evidence:
         try:
             yield claim
             if delivery:
-                _claim_delivery(claim, list(records.values()) if isinstance(records, Mapping) else [records], delivery)
+                for found in _invariants(list(records.values()) if isinstance(records, Mapping) else [records], delivery):
+                    claim.invariant(*found)
         except NoData as missing:  # of what the block does beside its claims
             verdicts.append(absent(str(missing)))
         finally:
@@ -170,16 +171,24 @@ class Evidence:
         attach(named, test, table, self._charts, shown, validity, self._session)
 
 
-def _claim_delivery(claim: Claim, given: Sequence[Runs[Record]], delivery: Guarantee) -> None:
-    """Claim the guarantee of the runs of each trial, by whether faults were injected in it."""
+def breached(record: Record) -> list[str]:
+    """What an experiment claims of ``record`` alone, and it breaches; nothing of an invalid one."""
+    delivery = guarantee(record.inputs)
+    if delivery is None or gates.reason(judge_validity(record)):
+        return []
+    return [sentence for found, sentence, _ in _invariants([Runs([record])], delivery) if found.holds is False]
+
+
+def _invariants(given: Sequence[Runs[Record]], delivery: Guarantee) -> Iterator[tuple[Comparison, str, str]]:
+    """What must hold of the runs of each trial, by whether faults were injected in it, with its sentence and its source."""
     struck = [runs for runs in given if runs[0].inputs.faults]
     if whole := [runs for runs in given if not runs[0].inputs.faults]:
-        claim.invariant(delivery.missing(*whole) == 0, delivery.sentence, CONTRACT)
+        yield delivery.missing(*whole) == 0, delivery.sentence, CONTRACT
     if struck:
         least = AT_LEAST_ONCE if delivery is EXACTLY_ONCE else delivery
-        claim.invariant(least.missing(*struck) == 0, least.sentence, CONTRACT)
+        yield least.missing(*struck) == 0, least.sentence, CONTRACT
         for comparison, sentence in faults.invariants(struck):
-            claim.invariant(comparison, sentence, faults.SOURCE)
+            yield comparison, sentence, faults.SOURCE
 
 
 def _shown(figures: Figures) -> dict[str, float | None]:

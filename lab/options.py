@@ -70,6 +70,12 @@ OPTIONS = {
     "order-seed": Option("N", "seed of the order within a block (default: a new one)", None, whole(0, MOST_SEED)),
     "faults": Option("SEED", "kill and stop consumers and components in each trial, by this seed", None, whole(0, MOST_SEED)),
     "replay-faults": Option("FILE", "the faults of a record again, by its trial.json or a JSON list of them", None, PATH),
+    "minimise": Option(
+        "N",
+        "where a trial's faults break what must hold: leave the fewest that do in a file, by N further runs at most",
+        None,
+        whole(1, 1000),
+    ),
     "hpa-sync-s": Option(
         "S",
         f"the HPA's sync period at real time, which a scale divides (default: {scales.HPA_SYNC_S:g})",
@@ -94,7 +100,7 @@ SWITCHES = {
 # A name as common as "profile" is left to others: pytest-profiling has it, and many a conftest.py.
 SHORT = (
     *("cluster", "scale", "results", "repeat", "resume", "from-records", "expected", "scaledobject", "workload"),
-    *("faults", "replay-faults"),
+    *("faults", "replay-faults", "minimise"),
 )
 SHORT_OPTIONS = "short-options"  # of a project: "off" leaves all of them to others
 
@@ -196,6 +202,8 @@ def check(options: Namespace) -> None:
         records_folder(options.lab_from_records)
     if options.lab_recheck and not options.lab_from_records:
         raise InputError("command line", "--lab-recheck", True, "beside --from-records, whose ledgers it settles")
+    if options.lab_minimise and options.lab_from_records:
+        raise InputError("command line", "--minimise", options.lab_minimise, "none beside --from-records, which runs nothing")
     faults(options)
     scale = scales.load(options.lab_scale or scales.QUICK)
     if options.lab_topic and options.lab_cluster != EXISTING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -177,14 +177,34 @@ def planned(
     return found
 
 
-def load(file: Path) -> tuple[Injection, ...]:
+class Listed(tuple[Injection, ...]):
+    """Injections that were read, and the ``source`` that they are from: a record or a file."""
+
+    source: str
+
+    def __new__(cls, injections: Iterable[Injection], source: str) -> Listed:
+        """The ``injections`` in their order."""
+        made = super().__new__(cls, injections)
+        made.source = source
+        return made
+
+
+def source(given: Faults | Sequence[Injection] | None) -> str:
+    """Where the injections of a trial are from: a seed, a record, a file; "" for none, and for a list in a test."""
+    if isinstance(given, Faults):
+        return f"seed {given.seed}"
+    return given.source if isinstance(given, Listed) else ""
+
+
+def load(file: Path) -> Listed:
     """The injections of the record whose trial.json is ``file``, or those of a list in JSON. Raises :class:`InputError`."""
     allowed = "a trial.json, or a list of injections as its inputs.faults has them"
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         rows = content["inputs"].get("faults") if isinstance(content, dict) else content
+        told = f"trial {content['id']}" if isinstance(content, dict) and "id" in content else str(file)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(file, "content", str(error), allowed) from None
     if not rows:
         raise InputError(file, "faults", rows, allowed)
-    return tuple(typed.read(list[Injection], rows, file, "faults"))
+    return Listed(typed.read(list[Injection], rows, file, "faults"), told)

@@ -22,7 +22,7 @@ from lab.inputs.adopt import Replaced, adopt
 from lab.inputs.anchor import Window
 from lab.inputs.controller import LagController
 from lab.inputs.events import Brokers, Context, During, Event, Grow, from_list, schedule, to_list
-from lab.inputs.faults import Faults, Injection, planned
+from lab.inputs.faults import Faults, Injection, planned, source
 from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.inputs.manifests import COMMITTED, Library
 from lab.inputs.policy import PlainHpa, Policy
@@ -84,7 +84,8 @@ class Inputs:
     are through). ``during``: (phase, event) pairs in order. ``repetition`` tells runs of the same trial apart. ``replaced``:
     what was, in a user's ScaledObject. ``beside`` and ``driver`` are manifests: what else runs, and the Job that drives the
     traffic. ``side`` is None of a trial by itself, ``brokers`` where it runs on the cluster's one. ``faults`` are injected. No
-    part of the identity are the ``library`` of manifests, and the policy's times and lags as written and as applied.
+    part of the identity are where these are from, the ``library`` of manifests, and the policy's times and lags as written and
+    as applied.
     """
 
     profile_name: str
@@ -105,6 +106,7 @@ class Inputs:
     side: Side | None = None
     brokers: Brokers | None = None
     faults: tuple[Injection, ...] = ()
+    faults_from: str = field(default="", compare=False)
     library: Library = field(default=COMMITTED, compare=False)
     policy_times: tuple[Compressed, ...] = field(default=(), compare=False)
     policy_lags: tuple[CompressedLag, ...] = field(default=(), compare=False)
@@ -268,6 +270,7 @@ def read(
         driver=driver,
         brokers=brokers,
         faults=planned(faults, traffic, workload, scale, runtime),
+        faults_from=source(faults),
         library=library,
         policy_times=policy_times,
         policy_lags=fidelity.lags(policy, scale),

@@ -142,7 +142,8 @@ class Trial(Strict):
 
     ``scale`` is the scale in words. ``times`` has when each phase of the trial began; ``ended`` in it is when the trial was
     over or given up. ``events`` has what the lab did to the group, as :func:`lab.trial.events.happen` describes each;
-    ``steps`` and ``faults`` are the decreed steps and the kills among them; ``faults`` has what its schedule injected, too.
+    ``steps`` and ``faults`` are the decreed steps and the kills among them; ``faults`` has what its schedule injected, too,
+    and ``faults_from`` where that schedule is from.
     ``missing`` has the reason for each part of the record that could not be closed. ``files`` has the SHA-256 of each file; it
     is None in a record that was never closed.
     ``topic_ids`` has the id of the trial's topic, or the ids of its topics with commas, when it was made and when the trial was
@@ -174,6 +175,7 @@ class Trial(Strict):
     watch_gaps: tuple[WatchGap, ...] = ()
     finished: float | None = None
     clock_moved_s: float | None = None
+    faults_from: str = ""
     policy_times: tuple[Compressed, ...] = ()
     policy_lags: tuple[CompressedLag, ...] = ()
     turn: Turn | None = None

@@ -124,6 +124,7 @@ def _begin(cluster: Cluster, inputs: Sequence[Inputs], results: Path, turn: Turn
             machine=here,
             begun=clock.now(),
             deadlines=deadlines(one),
+            faults_from=one.faults_from,
             policy_times=one.policy_times,
             policy_lags=one.policy_lags,
             turn=turn,

@@ -13,7 +13,7 @@ from lab.errors import NoData
 from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.events import Delete, Pause, PauseScaling, Resume, ScaleTo
-from lab.inputs.faults import CONSUMER, DAEMONS, EXPORTER, KILL, STOP, TERMINATE, Injection
+from lab.inputs.faults import CONSUMER, DAEMONS, EXPORTER, KILL, STOP, TERMINATE, Injection, load
 from lab.inputs.inputs import DRAINED, REPLAYED
 from lab.inputs.workload import Workload
 from lab.measure.delivery import delivery, undelivered
@@ -21,7 +21,9 @@ from lab.measure.faults import back_s, stranded, under_faults
 from lab.measure.reaction.step import reaction
 from lab.measure.scaling import policy_excess, scale_events
 from lab.record.ledger.reconcile import reconcile
+from lab.record.trial import Turn
 from lab.trial import addresses
+from lab.trial.minimise import minimised
 from tests.experiments.workloads import slim
 
 pytestmark = pytest.mark.services
@@ -150,3 +152,23 @@ def test_a_group_comes_through_every_kind_of_fault(broken, tmp_path):
     assert undelivered(record).value == 0
     assert (policy_excess(record).outside_bounds.value, stranded(record).value) == (0, 0)
     assert back_s(record).number > 0
+
+
+@pytest.mark.nightly
+def test_the_one_fault_that_loses_messages_is_found(run, tmp_path):
+    """Commits run ahead of the work, so a consumer that is killed in a batch loses it. Of four faults that one is left."""
+    profile = tmp_path / "steady.yaml"
+    profile.write_text(yaml.safe_dump({"kind": "steady", "rate": 200, "duration": 600}))  # 20 s at quick
+    culprit = Injection(8.0, CONSUMER, KILL, 0.0, 0.5)
+    beside = [
+        Injection(3.0, EXPORTER, KILL, 0.0, 0.0),
+        *(Injection(at, "kube-scheduler", STOP, 2.0, 0.0) for at in (5.0, 12.0)),
+    ]
+    work = slim(commit="auto", commit_interval_ms=1000, poll_ms=1000, session_timeout_ms=6000)
+    chosen = inputs.read(profile, "three-pods", work, 6, scales.load("quick"), "binary", faults=[*beside, culprit])
+
+    def breaches(record):
+        return ["lost"] if delivery(record).lost.number else []
+
+    minimised(lambda sides, turn: run(*sides), breaches, tmp_path, 12)([chosen], Turn(1, 1, 1, 1))
+    assert load(tmp_path / f"faults-{chosen.id}.json") == (culprit,)

@@ -10,7 +10,7 @@ import pytest
 from lab import evidence, paths
 from lab.archive.table import read
 from lab.errors import Breach, InvalidTrial
-from lab.evidence import Evidence
+from lab.evidence import Evidence, breached
 from lab.inputs.scale import Scale
 from lab.judge.expectation import Expectations, Known
 from lab.judge.quantity import Quantity, Undecided
@@ -103,6 +103,17 @@ def test_a_trial_with_faults_is_held_to_what_faults_leave(session, tmp_path):
     assert [verdict for words, verdict in found.items() if words.startswith("each copy was in flight")] == ["held"]
     assert found["no group is scaled to zero while there is lag"] == "no data"
     assert AT_LEAST_ONCE.sentence in found
+
+
+def test_what_a_trial_breaks_is_named(session, monkeypatch, tmp_path):
+    """By its sentence, of a trial with faults or without. What is not known breaks nothing, and nor does an invalid trial."""
+    struck = under(tmp_path / "struck", [done("a", 0, 0, 9, 99.0), done("b", 0, 0, 9, 99.9)], [range_of(0, 0, 9)])
+    copies = "each copy was in flight at a fault, or at a member that the group gave up"
+    assert copies in breached(struck)
+    assert "no group is scaled to zero while there is lag" not in breached(struck)
+    assert breached(trial(tmp_path / "beside", ledger=replace(EXACT, doubled_messages=3))) == [EXACTLY_ONCE.sentence]
+    monkeypatch.setattr(evidence, "judge_validity", lambda _: gates(steal=0.3))
+    assert breached(struck) == []
 
 
 def test_the_noise_stands_beside_the_comparison(session, monkeypatch):

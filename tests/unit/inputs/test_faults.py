@@ -1,6 +1,7 @@
 """A schedule of faults: drawn by its seed alone, bounded, over before the profile is, and an input of its trial."""
 
 import json
+import random
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -14,7 +15,9 @@ from lab.inputs.faults import COMPONENTS, CONSUMER, KILL, KINDS, STOP, TERMINATE
 from lab.inputs.inputs import Inputs
 from lab.inputs.workload import Workload
 from lab.record.store import write_json
+from lab.trial.minimise import halve, minimised
 from tests.unit.inputs.written import refused, trial
+from tests.unit.trial.test_trials import Session, trials
 
 PLANS = st.builds(
     Faults,
@@ -130,3 +133,86 @@ def test_a_record_s_faults_are_read_again(tmp_path):
         assert "a trial.json, or a list of injections" in refused(faults.load, file)
     write_json(file, [vars(STRUCK) | {"at": "soon"}])
     assert "faults[0].at: 'soon'" in refused(faults.load, file)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.sets(st.integers(0, 9), max_size=3), *[st.integers(1, 300)] * 2)
+def test_what_halving_leaves_fails_with_nothing_to_spare(whole, cause, seed, most):
+    """Whether a cause fails or any part may: in its order, never in more runs, and where these do it passes without any one."""
+    asked = []
+
+    def fails(part):
+        asked.append(part)
+        found = cause <= set(part) if cause else random.Random(f"{seed} {part}").random() < 0.4
+        return part == tuple(whole) or found
+
+    found = halve(whole, fails, most)
+    assert len(asked) == found.runs <= most
+    assert found.minimal or found.runs == most
+    rest = iter(whole)
+    assert all(one in rest for one in found.left)
+    assert fails(found.left)
+    if found.minimal:
+        assert not any(fails(found.left[:place] + found.left[place + 1 :]) for place in range(len(found.left)))
+
+
+@pytest.mark.parametrize(("cause", "most"), [({41}, 13), ({0, 63}, 40), (set(), 1)])
+def test_one_cause_of_64_is_found_in_a_dozen_runs(cause, most):
+    """Two of them in 40; what fails by itself has none."""
+    found = halve(range(64), lambda part: cause <= set(part), most)
+    assert (set(found.left), found.minimal) == (cause, True)
+
+
+@pytest.fixture
+def red(tmp_path):
+    """Runs a trial in which the fifth fault loses messages and any other alone is late, and looks for the fewest that lose.
+
+    Returns all faults, the file of the fewest, the inputs that were run, and the trial's record.
+    """
+    drawn, ran, session = read(faults=Faults(3)).faults, [], Session(tmp_path)
+
+    def execute(sides, turn):
+        ran.extend(sides)
+        return session(sides, turn)
+
+    def run(most, *, alone=False):
+        def breaches(record):
+            found = record.inputs.faults
+            return ["lost"] if drawn[4] in found or (alone and not found) else ["late"] if len(found) == 1 else []
+
+        made = trials(minimised(execute, breaches, tmp_path, most), faults=Faults(3))
+        (record,) = made.run(profile="step-10x", policy="lag")
+        return drawn, tmp_path / f"faults-{record.id}.json", ran, record
+
+    return run
+
+
+def test_a_trial_that_breaks_leaves_the_fewest_of_its_faults(red):
+    """Those that break the same of it, in a file that is run again by itself. The record of all of them is judged."""
+    drawn, file, ran, record = red(20)
+    assert record.inputs.faults == drawn
+    assert (faults.load(file), faults.load(file).source) == ((drawn[4],), str(file))
+    assert ran[0].faults_from == "seed 3"
+    assert all(one.faults_from == f"{len(one.faults)} of the {len(drawn)} faults of trial {record.id}" for one in ran[1:])
+    assert len({one.id for one in ran}) == len(ran)
+
+
+@pytest.mark.parametrize(("most", "alone", "left"), [(2, False, True), (1, True, False)])
+def test_what_is_not_known_of_a_trial_blames_no_fault(red, most, alone, left):
+    """Too few runs leave more faults, all of which break it together; a trial that breaks without a fault leaves none."""
+    drawn, file, ran, _ = red(most, alone=alone)
+    assert file.exists() is left
+    assert len(ran) == 1 + most
+    if left:
+        assert {drawn[4]} < set(faults.load(file))
+
+
+def test_a_record_s_faults_are_the_same_trial_again(tmp_path):
+    """The list as it was drawn, and where it is from; a list that a test has in its text is from nowhere."""
+    (record,) = trials(Session(tmp_path / "drawn"), faults=Faults(3)).run(profile="step-10x", policy="lag")
+    ran = []
+    again = trials(lambda sides, turn: ran.extend(sides) or Session(tmp_path / "again")(sides, turn))
+    again.faults = faults.load(record.folder / "trial.json")
+    (replayed,) = again.run(profile="step-10x", policy="lag")
+    assert (replayed.id, replayed.inputs.faults) == (record.id, record.inputs.faults)
+    assert [one.faults_from for one in ran] == [f"trial {record.id}"]
+    assert read(faults=record.inputs.faults).faults_from == read().faults_from == ""

@@ -15,6 +15,7 @@ from lab.project import Project
 from tests.unit.inputs.written import refused
 
 EXISTING = ["--cluster=existing", "--scale=real", "--lab-context=stage", "--lab-bootstrap-servers=kafka:9092"]
+RECORDS = Path(__file__).parents[2] / "records" / "judged"
 
 
 def parse(*words: str, kubeconfig: str | None = "kube.yaml", ours: Project | None = None, **ini: str) -> argparse.Namespace:
@@ -35,7 +36,7 @@ def test_what_is_given_beside_an_existing_cluster_is_enough() -> None:
     assert (access.kubeconfig, access.context, access.pod_bootstrap) == (Path("kube.yaml"), "stage", "kafka:9092")
     assert (access.prometheus, access.image, access.kafka_settings) == ("http://prometheus:9090", None, {})
     assert options.access(parse()) is None
-    options.check(parse("--cluster=existing", f"--from-records={Path(__file__).parents[2] / 'records' / 'judged'}"))
+    options.check(parse("--cluster=existing", f"--from-records={RECORDS}"))
 
 
 def test_a_project_says_once_where_its_cluster_is() -> None:
@@ -71,6 +72,8 @@ def test_a_path_that_moves_the_root_is_refused(tmp_path: Path) -> None:
         (["--lab-order-seed=-1"], None, "--lab-order-seed: '-1' | 0 to 999,999"),
         (["--faults=-1"], None, "--lab-faults: '-1' | 0 to 999,999"),
         (["--faults=1", "--replay-faults=trial.json"], None, "--replay-faults: 'trial.json' | none beside --faults"),
+        (["--minimise=0"], None, "--lab-minimise: '0' | 1 to 1,000"),
+        (["--minimise=9", f"--from-records={RECORDS}"], None, "--minimise: 9 | none beside --from-records"),
         (["--lab-recheck"], None, "--lab-recheck: True |"),
         (["--resume", "--from-records=x"], None, "--resume: True |"),
     ],

@@ -22,6 +22,7 @@ FULL = whole.trial(
     steps=(Step(1.0, "control", 3, 3, 2.0, 3.0),),
     events=({"t": 4.0, "until": 4.1, "due": 3.9, "phase": "baseline", "event": "kill", "result": {"pod": "a"}},),
     faults=(Fault(4.0, "sigkill", "a", 17, 2),),
+    faults_from="seed 3",
     deadlines=Deadlines(1, 2, 3, 4),
     watch_gaps=(WatchGap("Pod", 1.5, 1.75),),
     turn=Turn(7, 2, 1, 3),
@@ -49,7 +50,7 @@ def test_the_published_schema_is_that_of_the_types():
     published = json.loads(SCHEMA.read_text())
     assert published == json.loads(json.dumps(trial.json_schema()))
     inputs = published["$defs"][published["properties"]["inputs"]["$ref"].rpartition("/")[2]]
-    kept = {field.name for field in fields(Inputs)} - {"during", "library", "policy_times", "policy_lags"}
+    kept = {field.name for field in fields(Inputs)} - {"during", "faults_from", "library", "policy_times", "policy_lags"}
     assert set(inputs["properties"]) == kept | {"events"}
     assert set(FULL.to_json()) == set(published["properties"])
 

@@ -24,6 +24,7 @@ from lab.trial.stage import Journal, Stage
 from tests.unit.measure import whole
 
 ALONE = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
+SEEDED = replace(ALONE, faults_from="seed 3")
 HICCUP = KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
 
@@ -107,7 +108,11 @@ class Dying(Stage):
 @pytest.mark.parametrize(
     ("chosen", "error", "ended"),
     [
-        ([ALONE], LabFault("kube-apiserver ended with code 137: killed"), "fault: kube-apiserver ended"),
+        (
+            [replace(ALONE, faults_from="seed 3")],
+            LabFault("kube-apiserver ended with code 137: killed"),
+            "fault: kube-apiserver ended",
+        ),
         (sides(ALONE, ALONE), KeyboardInterrupt(), "interrupted"),
     ],
 )
@@ -129,6 +134,7 @@ def test_partial_records_are_left_and_the_first_error_raised(chosen, error, ende
         record = opened(tmp_path / "records" / one.id)
         assert record.trial.ended.startswith(ended)
         assert record.end > 0
+        assert record.trial.faults_from == one.faults_from
         assert (record.trial.deadlines, record.trial.turn) == (deadlines(one), Turn(1, 2, 1, 1))
         assert record.trial.duet == (Duet(other.id, one is chosen[0]) if one.side else None)
         assert set(record.trial.missing) == {"samples", "rest", "ledger"}
