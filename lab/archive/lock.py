@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -33,9 +34,10 @@ class Entry(BaseModel, extra="forbid", frozen=True):
 
 
 class Lock(BaseModel, extra="forbid", frozen=True):
-    """All sessions of the archive, by name."""
+    """All sessions of the archive, by name; and of sessions with ``faults`` what these did (:mod:`lab.measure.fault_tally`)."""
 
     sessions: dict[str, Entry]
+    faults: dict[str, dict[str, Any]] = {}
 
     def entry(self, name: str) -> Entry:
         """The session ``name``. Raises :class:`InputError` naming all that there are."""
@@ -55,7 +57,9 @@ def read(folder: Path) -> Lock:
 def write(lock: Lock, folder: Path) -> None:
     """Write ``lock`` into ``folder``, sorted by name, so that a session adds lines and moves none."""
     sessions = {name: lock.sessions[name].model_dump() for name in sorted(lock.sessions)}
-    wholefile.write(folder / LOCK, json.dumps({"sessions": sessions}, indent=1) + "\n")
+    tallies = {name: lock.faults[name] for name in sorted(lock.faults)}
+    content = {"sessions": sessions, **({"faults": tallies} if tallies else {})}
+    wholefile.write(folder / LOCK, json.dumps(content, indent=1) + "\n")
 
 
 def files(folder: Path) -> list[Path]:

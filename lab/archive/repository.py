@@ -85,7 +85,7 @@ class Repository:
         self._git("commit", "--quiet", "--message", f"Evidence {name}: its records, which the next commit locks and removes")
         commit = self._git("rev-parse", "HEAD")
         entry = lock.measured(place, date.today().isoformat(), commit)
-        lock.write(Lock(sessions=self.lock.sessions | {name: entry}), self.folder)
+        lock.write(self.lock.model_copy(update={"sessions": self.lock.sessions | {name: entry}}), self.folder)
         table.write([*table.read(self.folder), *rows], self.folder)
         self._git("rm", "-r", "--quiet", own)
         self._git("add", f"{FOLDER}/{LOCK}", f"{FOLDER}/{TABLE}")

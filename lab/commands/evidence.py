@@ -8,10 +8,11 @@ import sys
 import tempfile
 from argparse import Namespace
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lab import paths
-from lab.archive import table
+from lab.archive import lock, table
 from lab.archive.repository import Repository
 from lab.errors import InputError, LabFault
 from lab.flags import Flags
@@ -35,6 +36,11 @@ def add_flags(parser: Flags) -> None:
     )
     added.add_argument("results", type=Path, help="the results of a session")
     added.add_argument("name", help="the name it gets: the date, and what was asked")
+    counted = actions.add_parser(
+        "faults", help="count what the faults of a session did, and keep that in the lock", environment=False
+    )
+    counted.add_argument("results", type=Path, help="the results of a session with faults")
+    counted.add_argument("name", help="the name it gets: the date, and what was asked")
 
 
 def run(options: Namespace) -> int:
@@ -44,8 +50,10 @@ def run(options: Namespace) -> int:
         print("\n".join(lines(repository)))
     elif options.action == "fetch":
         print(repository.fetch(options.name, options.output))
-    else:
+    elif options.action == "add":
         _add(repository, options.results, options.name)
+    else:
+        _count(repository, options.results, options.name)
     return 0
 
 
@@ -78,3 +86,22 @@ def _judge(root: Path, results: Path, target: Path) -> None:
     words = [sys.executable, "-m", "tests.records", str(results), "--to", str(target)]
     if subprocess.run(words, cwd=root, timeout=JUDGE_S).returncode:
         raise LabFault(f"{results} does not give its verdicts again: see above")
+
+
+def _count(repository: Repository, results: Path, name: str) -> None:
+    """Tally the faults of the finished trials in ``results``, and keep that in the lock as session ``name``."""
+    from lab.measure.fault_tally import tally  # what reads records takes a second to import
+    from lab.record import store
+    from lab.report import session as sessions
+
+    folders = [folder for folder in store.stored(results).values() if store.Record(folder).finished]
+    records = [record for record in map(store.opened, folders) if record.inputs.faults]
+    if not records:
+        raise InputError(results, "RESULTS", str(results), "the results of a session with finished trials under faults")
+    session = sessions.read(results)
+    commit = session.head.commit if session else ""
+    day = datetime.fromtimestamp(records[0].trial.begun, UTC).date().isoformat()
+    found = {"date": day, "commit": commit, **tally(records)}
+    kept = repository.lock
+    lock.write(kept.model_copy(update={"faults": kept.faults | {name: found}}), repository.folder)
+    print(f"{name}: {', '.join(f'{count:,} {what}' for what, count in found.items() if isinstance(count, int))}")

@@ -44,12 +44,13 @@ MARKERS = (
     "scale: the same trials, one scale a session; python -m tests.scale compares the sessions",
     "stretch: an experiment of text 1's stretch goals, on a live cluster, in a session of its own",
     "acceptance: one policy through bursts, a 10x spike and the way back to the floor; 20 minutes a run at standard",
+    "faults: a schedule of faults beside bursts, one for each seed; elastic-lab evidence faults counts what they did",
     "backlog: more than 20 million events at real time; more than two hours",
     "real_time: what only uncompressed settings decide, for --scale=real; most take an hour",
     "kind: needs a Docker daemon and --cluster kind",
     "live: runs on a live cluster, in a session of its own; each of these is, and tox leaves them out",
 )
-JUDGING = ("spike", "extended", "stretch", "scenario", "scale", "acceptance", "backlog", "real_time", "kind")
+JUDGING = ("spike", "extended", "stretch", "scenario", "scale", "acceptance", "faults", "backlog", "real_time", "kind")
 LIVE = JUDGING[:-1]  # a session of these leaves Allure results beside its records; "kind" stands beside one of them
 VERDICTS, SUMMARY, PAGE = "verdicts.json", "summary.md", "report.html"  # what a session writes when it has judged, beside FILE
 SESSION = pytest.StashKey[RunningSession]()

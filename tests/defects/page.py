@@ -1,6 +1,7 @@
 """``python -m tests.defects.page > docs/known-behaviours.md``: your question, the experiment, the thread.
 
-The page is made from the metadata of the tests in this package, and from :mod:`tests.defects.answers`.
+The page is made from the metadata of the tests in this package, from :mod:`tests.defects.answers`, and from what the faults of
+sessions did (``elastic-lab evidence faults``).
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ import importlib
 import pkgutil
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tests.defects
+from lab import paths
+from lab.archive import lock
 from lab.components.build import KEDA, KUBERNETES
+from lab.measure.fault_tally import TOTALS, WORST, together
 from lab.report.tables import Cell, Table
 from tests import pages
 from tests.defects import behaviour
@@ -31,10 +36,33 @@ The pods do nothing, and lag is made by producing. A KEDA that mends a behaviour
 words "cured upstream". The test has the whole answer: what users report, what is shown, the cure and its price.
 
 {found}
-## Experiments answer these, with traffic and working consumers
+{faults}## Experiments answer these, with traffic and working consumers
 
 {others}
 """
+FAULTS = """## What do faults do to a group that scales?
+{injections} [faults](write-an-experiment.md#faults) struck in {trials} trials, whose bursts scale a group out and in, at quick.
+{lost} messages were lost, {unseen} never reached and {unknown} of unknown fate. {copies} were processed again,
+{unexplained} of them for no reason that is known.{untold} `tox -e faults` runs
+[such trials](../tests/experiments/test_faults.py).
+
+| struck | how | times | worst standstill, s | copies |
+|---|---|---|---|---|
+{struck}
+
+A consumer's standstill is that of a partition which it owned. Any other's is the longest time between two decisions of the HPA,
+which syncs twice a second there. Faults overlap, so a standstill may be that of several.
+
+## What do KEDA and the HPA do while a part of the control plane is away?
+By the faults above that no other part's overlapped.
+
+| away | how | times | decided, of syncs due | failed | so |
+|---|---|---|---|---|---|
+{away}
+
+"""
+HOW = {"sigkill": "killed", "sigstop": "stopped", "sigterm": "told to end, and killed"}
+DECIDES = 0.5  # of the syncs that were due
 NOTE = (
     f"Each is a test of its own at KEDA {KEDA} (tox -e defects), which this session did not run. docs/known-behaviours.md has "
     "what is shown and the cure."
@@ -79,7 +107,30 @@ def table() -> Table:
 def page() -> str:
     """The whole page as GitHub's Markdown; its links lead from docs/."""
     parts = {"found": "\n".join(map(_section, entries())), "others": "\n".join(map(_other, ANSWERS))}
+    parts["faults"] = faults(lock.read(paths.PROJECT / lock.FOLDER).faults.values())
     return PAGE.format(command=f"`{COMMAND}`", keda=KEDA, kubernetes=KUBERNETES, **parts)
+
+
+def faults(tallies: Collection[dict[str, Any]]) -> str:
+    """The sections on what the faults of sessions did, by their ``tallies`` together; nothing without one."""
+    if not tallies:
+        return ""
+    totals = together(tallies)
+    named = [(f"{row['component']} | {HOW.get(row['kind'], row['kind'])}", row) for row in totals["struck"]]
+    struck = [f"| {name} | {row['injections']:,} | {row[WORST]:.1f} | {row['copies']:,} |" for name, row in named]
+    away = [f"| {name} | {_away(row)} |" for name, row in named if row["due"] >= 1]
+    untold = f" {totals['untold']} of the trials left no record of it." if totals["untold"] else ""
+    shown = {name: f"{totals[name]:,}" for name in TOTALS} | {"untold": untold}
+    return FAULTS.format(**shown, struck="\n".join(struck), away="\n".join(away))
+
+
+def _away(row: Mapping[str, Any]) -> str:
+    share, steps = row["decided"] / row["due"], f"{row['steps']} steps of the replicas"
+    if share >= DECIDES:
+        so = f"the HPA decides on: {steps}"
+    else:
+        so = f"{'syncs fail' if row['failed'] else 'no sync'}, and {steps if row['steps'] else 'the replicas stay'}"
+    return f"{row['alone']} | {row['decided']} of {row['due']:.0f} | {row['failed']} | {so}"
 
 
 def _other(answer: Answer) -> str:

@@ -13,6 +13,9 @@ from lab.archive.repository import Repository
 from lab.commands import evidence
 from lab.errors import InputError, LabFault
 from lab.record import seal, store
+from tests.unit.measure.built import sealed
+from tests.unit.measure.test_faults import under
+from tests.unit.measure.test_killed import done, range_of
 
 CALM = {"why": "it is calm", "objective": "flips", "measured": 0, "unit": "flips", "operator": "==", "bound": 0.0}
 CALM |= {"kind": "claim", "verdict": "held", "source": "text 1", "repeats": None, "real_time": "quick only"}
@@ -187,3 +190,24 @@ def test_a_session_of_the_archive_is_judged_by_its_name(archived, monkeypatch):
     assert store.stored(options.records_folder("evidence:one")).keys() == {"a-1"}
     with pytest.raises(InputError, match="a session of the archive: one"):
         options.records_folder("evidence:two")
+
+
+def test_what_faults_did_is_counted_into_the_lock(archived, tmp_path, capsys):
+    """Of finished trials with faults, under the session's name, once; another session in the archive keeps it."""
+    results = tmp_path / "results"
+    (results / "records").mkdir(parents=True)
+    under(results / "records" / "a-1", [done("a", 0, 0, 9, 99.9), done("b", 0, 0, 9, 108.0)], [range_of(0, 0, 9)])
+    sealed(results / "records" / "a-1")
+    counting = ["evidence", "--repository", str(archived), "faults", str(results), "night"]
+    for _ in range(2):
+        assert main(counting) == 0
+        assert "night: 1 trials, 0 untold, 3 injections, 0 omitted, 0 lost" in capsys.readouterr().out
+    kept = lock.read(archived / FOLDER)
+    assert (kept.faults["night"]["injections"], kept.faults["night"]["date"]) == (3, "1970-01-01")
+    assert list(kept.sessions) == ["one"]
+    git(archived, "commit", "--all", "--quiet", "--message=counted")
+    Repository(archived).add(tmp_path / "small", "two", [])
+    assert lock.read(archived / FOLDER).faults == kept.faults
+    sealed(results / "records" / "a-1", ended="running")
+    assert main(counting) == 2
+    assert "results of a session with finished trials under faults" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from lab import paths
+from lab.measure.fault_tally import ROW, TOTALS, WORST
 from tests import pages
 from tests.defects import page
 from tests.defects.answers import ANSWERS
@@ -84,3 +85,26 @@ def test_lag_is_spread_evenly_and_whole(messages: int, partitions: int) -> None:
     found = spread(messages, partitions)
     assert (len(found), sum(found)) == (partitions, messages)
     assert max(found) - min(found) <= 1
+
+
+def test_what_faults_did_is_on_the_page() -> None:
+    """All sessions together, each component with the worst; without a session there is no word of it."""
+    none = dict.fromkeys(ROW, 0)
+    operator = {"component": "keda-operator", "kind": "sigkill", **none, "injections": 3, WORST: 4.25, "alone": 2, "due": 8.6}
+    scheduler = operator | {"component": "kube-scheduler", "decided": 8, "steps": 1}
+    consumer = {"component": "consumer", "kind": "evict", **none, "injections": 900, WORST: 9.0, "copies": 1200}
+    one = dict.fromkeys(TOTALS, 0) | {"injections": 903, "copies": 1200, "struck": [consumer, operator | {"failed": 4}]}
+    found = page.faults([one, one | {"untold": 1, "struck": [operator | {WORST: 5.0}, scheduler]}])
+    assert "1,806 [faults]" in found
+    assert " 1 of the trials left no record of it. " in found
+    rows = [line for line in found.splitlines() if line.startswith("| ") and "---" not in line]
+    assert rows[1:4] == [
+        "| consumer | evict | 900 | 9.0 | 1,200 |",
+        "| keda-operator | killed | 6 | 5.0 | 0 |",
+        "| kube-scheduler | killed | 3 | 4.2 | 0 |",
+    ]
+    assert rows[5:] == [
+        "| keda-operator | killed | 4 | 0 of 17 | 4 | syncs fail, and the replicas stay |",
+        "| kube-scheduler | killed | 2 | 8 of 9 | 0 | the HPA decides on: 1 steps of the replicas |",
+    ]
+    assert page.faults([]) == ""

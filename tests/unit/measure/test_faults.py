@@ -9,8 +9,11 @@ import pytest
 
 from lab.inputs.faults import CONSUMER, CONTROLLERS, Injection
 from lab.inputs.scale import Scale
+from lab.measure.fault_tally import ROW, WORST, Followed, followed, tally, together
 from lab.measure.faults import BACK_S, back_s, late, stranded, under_faults
 from lab.measure.killed import killed
+from lab.model.hpa_log import FAILED
+from lab.record.pods import Change
 from lab.record.trial import Fault, Offsets
 from tests.unit.model.test_hpa_log import BEGUN, synced
 
@@ -126,3 +129,50 @@ def test_a_controller_that_was_killed_begins_anew():
     killed_then = Fault(BEGUN + 1, "sigkill", component=CONTROLLERS, until=BEGUN + 2, injection=PLANNED[2])
     assert back_s(decided(before + anew, killed_then)).value == pytest.approx(1)
     assert back_s(decided(before + anew, replace(killed_then, component="keda-operator"))).value is None
+
+
+def told(made, *, decided=(), failed=(), steps=()):
+    """``made``, with an HPA that decided and failed then, and whose wanted replicas changed then."""
+    vars(made).update(
+        hpa_syncs=[SimpleNamespace(at=at) for at in decided],
+        hpa_lines=[SimpleNamespace(t=at, words=FAILED) for at in failed] + [SimpleNamespace(t=141, words="else")],
+        scalings=[Change(at, 4, 6) for at in steps],
+    )
+    return made
+
+
+def test_what_followed_each_fault_is_told(tmp_path):
+    """Of a consumer until its partition went on; of a part of the control plane what the HPA did while it was away."""
+    receipts = [done("a", 0, 0, 9, 99.9), done("b", 0, 0, 9, 108.0), done("a", 0, 10, 19, 119.9), done("b", 0, 20, 29, 131.0)]
+    scheduler = replace(AWAY, t=141.0, until=145.0, component="kube-scheduler")
+    exporter = replace(AWAY, t=149.0, until=None, component="lag-exporter")
+    made = under(tmp_path, receipts, [range_of(0, 0, 9)], faults=(KILLED, STOPPED, AWAY, scheduler, exporter))
+    told(made, decided=(139.5, 143.0, 144.0, 160.0), failed=(141.0, 142.0), steps=(140.0, 144.5))
+    assert followed(made) == [
+        Followed(CONSUMER, "sigkill", pytest.approx(8.0)),
+        Followed(CONSUMER, "sigstop", pytest.approx(11.0)),
+        Followed("keda-operator", "sigkill", 3.5, alone=False, due=pytest.approx(2 / 15), decided=0, failed=2, steps=0),
+        Followed("kube-scheduler", "sigkill", 16.0, alone=False, due=pytest.approx(4 / 15), decided=2, failed=1, steps=1),
+        Followed("lag-exporter", "sigkill", 16.0, alone=True),
+    ]
+
+
+def test_tallies_add_up_and_keep_the_worst(tmp_path):
+    """By component and kind; what a record does not show is told, and is no nothing. Trials without a schedule don't count."""
+    receipts = [done("a", 0, 0, 9, 99.9), done("b", 0, 0, 9, 108.0)]
+    made = told(under(tmp_path / "one", receipts, [range_of(0, 0, 9)], faults=(KILLED, AWAY)), decided=(139.0, 141.0, 143.0))
+    blank = told(record(tmp_path / "two", inputs={"faults": SCHEDULE}, faults=(AWAY,)), decided=(100.0, 150.0))
+    found = tally([made, blank, record(tmp_path / "three")])
+    assert (found["trials"], found["untold"], found["injections"], found["omitted"]) == (2, 1, 3, 3)
+    assert (found["copies"], found["lost"], found["unexplained"]) == (10, 0, 0)
+    killed_one, operator = found["struck"]
+    assert killed_one == dict.fromkeys(ROW, 0) | {
+        "component": CONSUMER,
+        "kind": "sigkill",
+        "injections": 1,
+        WORST: 8.0,
+        "copies": 10,
+    }
+    assert (operator["injections"], operator[WORST], operator["alone"], operator["decided"]) == (2, 50.0, 2, 1)
+    assert operator["due"] == pytest.approx(4 / 15, abs=0.001)
+    assert together([found, found])["struck"][1] == operator | {"injections": 4, "alone": 4, "decided": 2, "due": 0.532}

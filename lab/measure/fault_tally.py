@@ -1,0 +1,154 @@
+"""What followed each fault of a schedule, and the tally of many trials: by component and kind, and of their messages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from lab.errors import NoData
+from lab.inputs.faults import BACK_S, CONSUMER, DAEMONS, PODS
+from lab.measure.faults import injected, losses, under_faults
+from lab.measure.killed import Loss, explained
+from lab.model.hpa_log import FAILED
+from lab.record.store import Record
+from lab.record.trial import Fault
+
+PARTS = frozenset((*DAEMONS, *PODS)) - {CONSUMER}  # what KEDA and the HPA decide by and with
+MESSAGES = ("lost", "unseen", "unknown", "copies", "given_up", "unexplained")
+TOTALS = ("trials", "untold", "injections", "omitted", *MESSAGES)
+WORST = "standstill_s"
+AWAY = ("due", "decided", "failed", "steps")  # of faults that were alone
+ROW = ("injections", WORST, "copies", "alone", *AWAY)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What followed a fault of ``kind`` that struck ``component``. Times are in s, None where the record does not show them.
+
+    Of a part of the control plane ``standstill_s`` is the longest time without a decision of the HPA that the fault fell into.
+    While it was away so many syncs were ``due``, ``decided``, and ``failed`` for want of a metric, and the wanted replicas
+    changed in ``steps``; ``alone``: no other part was away or starting then. Of any other component ``standstill_s`` is the
+    longest time in which nothing was processed of a partition: of those that the struck pod owned, else of all.
+    """
+
+    component: str
+    kind: str
+    standstill_s: float | None
+    alone: bool = False
+    due: float = 0.0
+    decided: int = 0
+    failed: int = 0
+    steps: int = 0
+
+
+def followed(record: Record) -> list[Followed]:
+    """What followed each fault that struck, in order. Raises :class:`NoData` for a trial without a schedule."""
+    struck = sorted(injected(record), key=lambda fault: fault.t)
+    parts = [one for one in struck if one.component in PARTS]
+    decided, failed, steps, found = list[float](), list[float](), list[float](), list[Followed]()
+    with suppress(NoData):  # a trial without an HPA
+        decided = [one.at for one in record.hpa_syncs]
+        failed = [line.t for line in record.hpa_lines if line.words == FAILED]
+    with suppress(NoData):
+        steps = [change.t for change in record.scalings]
+    for one in struck:
+        if one.component not in PARTS:
+            found.append(Followed(one.component, one.fault, _standstill_s(record, one)))
+            continue
+        over = _over(one)
+        others = [other for other in parts if other is not one and other.t < over and _over(other) + BACK_S > one.t]
+        gaps = [later - earlier for earlier, later in pairwise(decided) if earlier < over and later > one.t]
+        found.append(
+            Followed(
+                component=one.component,
+                kind=one.fault,
+                standstill_s=max(gaps, default=None),
+                alone=not others,
+                due=(over - one.t) / record.scale.hpa_sync_s,
+                decided=_between(one, decided),
+                failed=_between(one, failed),
+                steps=_between(one, steps),
+            )
+        )
+    return found
+
+
+def _over(one: Fault) -> float:
+    return one.t if one.until is None else one.until
+
+
+def _between(one: Fault, times: Iterable[float]) -> int:
+    """How many of ``times`` the fault lasts over."""
+    return sum(one.t < at <= _over(one) for at in times)
+
+
+def _standstill_s(record: Record, one: Fault) -> float | None:
+    """Until each partition had a receipt that began after the fault; one that had no more does not count."""
+    try:
+        owners = record.owners(one.t)
+        owned = frozenset[int]().union(*owners.values()) if one.pod is None else owners.get(one.pod, frozenset())
+        later = record.receipts[record.receipts["partition"].isin(owned) & (record.receipts["start"] > one.t)]
+    except NoData:
+        return None
+    ends = later.groupby("partition")["end"].min()
+    return None if ends.empty else float(ends.max() - one.t)
+
+
+def tally(records: Iterable[Record]) -> dict[str, Any]:
+    """What the schedules of ``records`` did: numbers, and in ``struck`` a row for each component and kind.
+
+    A trial whose record does not show what became of its messages is ``untold``. A row adds what its faults have, and of
+    standstills it has the worst. A copy that faults of two kinds explain counts for both.
+    """
+    return together(_told(record) for record in records if record.inputs.faults)
+
+
+def together(tallies: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Several tallies as one."""
+    totals: Counter[str] = Counter(dict.fromkeys(TOTALS, 0))
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for each in tallies:
+        totals.update({name: each[name] for name in TOTALS})
+        for one in each["struck"]:
+            row = rows.setdefault((one["component"], one["kind"]), dict.fromkeys(ROW, 0))
+            row |= {name: round(max(row[name], one[name]) if name == WORST else row[name] + one[name], 3) for name in ROW}
+    return {**totals, "struck": [{"component": one[0], "kind": one[1], **row} for one, row in sorted(rows.items())]}
+
+
+def _told(record: Record) -> dict[str, Any]:
+    """The tally of one trial, with a row for each fault."""
+    found, struck, copies = under_faults(record), followed(record), _copies_by_kind(record)
+    known = {name: getattr(found, name).value for name in MESSAGES}
+    told: dict[str, Any] = {name: int(value or 0) for name, value in known.items()}
+    told |= {"trials": 1, "untold": int(None in known.values()), "injections": len(struck)}
+    told["omitted"] = len(record.inputs.faults) - len(struck)
+    told["struck"] = [
+        {
+            "component": one.component,
+            "kind": one.kind,
+            "injections": 1,
+            WORST: one.standstill_s or 0.0,
+            "copies": copies.pop((one.component, one.kind), 0),
+            "alone": int(one.alone),
+            **{name: getattr(one, name) * one.alone for name in AWAY},
+        }
+        for one in struck
+    ]
+    return told
+
+
+def _copies_by_kind(record: Record) -> dict[tuple[str, str], int]:
+    """The copies that the faults of a component and kind explain by themselves; none where the record does not show them."""
+    kinds = {one.t: (one.component, one.fault) for one in injected(record)}
+    own: dict[tuple[str, str], list[Loss]] = {}
+    try:
+        for loss in losses(record):
+            if loss.t in kinds:
+                own.setdefault(kinds[loss.t], []).append(loss)
+        return {kind: explained(record, some).copies for kind, some in own.items()}
+    except NoData:
+        return {}
