@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from lab.kafka import topics
@@ -43,12 +43,20 @@ class Topic:
         self.ends = [end + count + (transactional and count > 0) for end, count in zip(self.ends, counts, strict=True)]
 
     def commit(self, offsets: Sequence[int], group: str = "") -> None:
-        """Commit an offset for each partition, for the topic's own group or another."""
+        """Commit an offset for each partition, for the topic's own group or another.
+
+        A consumer that never joins does it: an admin client that asks about a group may wait in vain after an outage, and end
+        the process later (librdkafka #5397 and #5040).
+        """
         parts = [TopicPartition(self.name, number, offset) for number, offset in enumerate(offsets)]
-        name = group or self.name
-        wanted = [ConsumerGroupTopicPartitions(name, parts)]
-        found = self._admin.alter_consumer_group_offsets(wanted, request_timeout=ANSWER_S)[name].result()
-        assert not [part.error for part in found.topic_partitions or () if part.error]
+        own = {"bootstrap.servers": self.bootstrap, "group.id": group or self.name, "enable.auto.commit": False}
+        consumer = Consumer(own)
+        try:
+            found = consumer.commit(offsets=parts, asynchronous=False)
+        finally:
+            consumer.close()
+        assert found
+        assert not [part.error for part in found if part.error]
 
     def leave(self, lag: int) -> None:
         """Commit so that this many messages of lag are left, spread evenly. They must have been written."""
