@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from lab.errors import LabFault
 
 if TYPE_CHECKING:  # a guard starts with every run, and needs none of these imports
     from kubernetes import client
@@ -14,6 +17,8 @@ if TYPE_CHECKING:  # a guard starts with every run, and needs none of these impo
     from lab.cluster.quorum import Quorum
     from lab.host.processes import Daemon
     from lab.inputs.scale import Scale
+
+log = logging.getLogger("lab.cluster")
 
 _PYTEST_KINDS_OWN = "pytest-kind"  # its default name is not taken: it may be another's
 
@@ -112,8 +117,11 @@ class Rescaled:
         self._running: tuple[Scale, Cluster] | None = None
 
     def at(self, scale: Scale) -> Cluster:
-        """The running cluster at ``scale``; one at another scale is ended first. Raises :class:`lab.errors.LabFault`."""
-        if self._running is None or self._running[0] != scale:
+        """The running cluster at ``scale``; one at another scale, or that lost a component, is ended first.
+
+        Raises :class:`lab.errors.LabFault`.
+        """
+        if self._running is None or self._running[0] != scale or not _is_whole(self._running[1]):
             self.close()
             self._running = scale, self._start(scale)
         return self._running[1]
@@ -123,3 +131,13 @@ class Rescaled:
         running, self._running = self._running, None
         if running is not None:
             running[1].keep() if keep else running[1].down()
+
+
+def _is_whole(cluster: Cluster) -> bool:
+    """Whether no component has died: the trial in which one did is broken, and those after it are not."""
+    try:
+        cluster.check()
+    except LabFault as fault:
+        log.warning("%s: a new cluster takes its place", fault)
+        return False
+    return True

@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ from prometheus_api_client import PrometheusConnect
 from lab.__main__ import main
 from lab.cluster import Rescaled, metrics
 from lab.components import build
+from lab.errors import LabFault
 from lab.host import processes
 from lab.inputs import scale as scales
 from lab.wait import until
@@ -90,8 +92,13 @@ class Stand:
     """A cluster that writes down what is done to it."""
 
     def __init__(self, scale, done):
-        self.scale, self._done = scale, done
+        self.scale, self.died, self._done = scale, "", done
         done.append(f"up {scale.name}")
+
+    def check(self):
+        """Say what died."""
+        if self.died:
+            raise LabFault(self.died)
 
     def down(self):
         """End."""
@@ -103,12 +110,15 @@ class Stand:
 
 
 def test_a_cluster_at_another_scale_takes_the_place_of_the_running_one():
-    """One runs at a time, and the last is ended or left running."""
+    """So does one that of a cluster that lost a component. One runs at a time, and the last is ended or left running."""
     done = []
     session = Rescaled(lambda scale: Stand(scale, done))
     quick, standard = scales.load("quick"), scales.load("standard")
     assert session.at(quick) is session.at(quick)
+    broken: Any = session.at(quick)
+    broken.died = "keda-operator ended"
+    assert session.at(quick) is session.at(quick)
     session.at(standard)
     session.close(keep=True)
     session.close()
-    assert done == ["up quick", "down quick", "up standard", "keep standard"]
+    assert done == ["up quick", "down quick"] * 2 + ["up standard", "keep standard"]
