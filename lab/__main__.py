@@ -42,7 +42,7 @@ COMMANDS = {
     "down": "end clusters kept with --keep-cluster, and what a crash left",
 }
 # The extra that a command takes as a whole, where the first module that lacks may be of a smaller one.
-LEAST = {"play": "board", "report": "report"} | dict.fromkeys(
+LEAST = {"play": "play", "report": "report"} | dict.fromkeys(
     ("accept", "check-consumer", "demo", "build", "images", "down", "shadow"), "trial"
 )
 COMPLETION = "_ARGCOMPLETE"  # a shell asks what may follow COMP_LINE

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from lab.errors import InputError
 
-# The extra that brings a module; what the core brings is in none. Of the first three each has those before it.
+# The extra that brings a module; what the core brings is in none. Of the first three each has those before it, and board has
+# trial and play.
 EXTRAS = {
     "records": ("filelock", "pandas", "platformdirs", "pyarrow", "pydantic"),
     "report": ("allure", "allure_commons", "altair", "jinja2", "markupsafe", "pytest", "vl_convert"),
@@ -15,7 +16,8 @@ EXTRAS = {
         "aiohttp", "confluent_kafka", "cryptography", "google", "grpc", "grpc_health", "kubernetes", "prometheus_api_client",
         "prometheus_client", "psutil", "pyspark", "pytest_kind", "requests", "urllib3",
     ),
-    "board": ("dash", "flask", "grafana_foundation_sdk", "werkzeug"),
+    "play": ("dash", "flask", "werkzeug"),
+    "board": ("grafana_foundation_sdk",),
     "scenarios": ("gevent", "locust"),
 }  # fmt: skip
 _ORDER = list(EXTRAS)

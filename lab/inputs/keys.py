@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 
 import numpy as np
 import numpy.typing as npt
@@ -40,17 +41,20 @@ class Entities:
         """The entity ids that stand at ``ranks`` (0 is the hottest)."""
         return ((ranks * self._stride + self._shift) % self._entities).astype(np.uint64)
 
+    def block(self) -> npt.NDArray[np.uint64]:
+        """The next BLOCK ids. They are looked up in the order of size, which is three times as fast, and put back."""
+        drawn = self._random.random(BLOCK)
+        places = np.argsort(drawn)
+        ranks = np.empty(BLOCK, dtype=np.int64)
+        ranks[places] = np.searchsorted(self._cumulative, drawn[places])
+        return self.ids_of_ranks(ranks)
+
     def take(self, count: int) -> npt.NDArray[np.uint64]:
         """The next ``count`` ids. Drawn in fixed blocks, so the sequence does not depend on the sizes asked for."""
         while len(self._block) < count:
-            ranks = np.searchsorted(self._cumulative, self._random.random(BLOCK))
-            self._block = np.concatenate((self._block, self.ids_of_ranks(ranks)))
+            self._block = np.concatenate((self._block, self.block()))
         taken, self._block = self._block[:count], self._block[count:]
         return taken
-
-    def unordered(self, count: int) -> npt.NDArray[np.uint64]:
-        """The first ``count`` ids of the next block in any order: what is sorted is found three times as fast."""
-        return self.ids_of_ranks(np.searchsorted(self._cumulative, np.sort(self._random.random(BLOCK)[:count])))
 
 
 _SEED, _MULTIPLIER, _SHIFT = 0x9747B28C, np.uint32(0x5BD1E995), np.uint32(24)
@@ -82,16 +86,33 @@ def _hashed(ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
 @functools.lru_cache(maxsize=32)
 def shares(profile: Profile, seed: int, partitions: int, entities: int = ENTITIES) -> npt.NDArray[np.float64]:
     """Each partition's share of the events of ``profile``, ``seed`` and ``entities``; their sum is 1. It is kept: read-only."""
-    wanted = max(1, min(profile.total, MOST_DRAWN))
-    drawn = _drawn(wanted, profile.zipf, seed, entities)
+    drawn = _drawn(profile.zipf, seed, entities).first(max(1, min(profile.total, MOST_DRAWN)))
     counts = np.bincount(drawn % np.uint32(partitions), minlength=partitions).astype(np.float64)
     share: npt.NDArray[np.float64] = counts / counts.sum()
     share.setflags(write=False)
     return share
 
 
-@functools.lru_cache(maxsize=4)  # of 8 MB at most; whoever asks for other partitions waits for no draw
-def _drawn(wanted: int, exponent: float, seed: int, entities: int) -> npt.NDArray[np.uint32]:
-    """:func:`_hashed` of the first ``wanted`` keys."""
-    keys = Entities(seed, entities, exponent)
-    return np.concatenate([_hashed(keys.unordered(min(BLOCK, wanted - begin))) for begin in range(0, wanted, BLOCK)])
+def draw(zipf: float, seed: int, entities: int = ENTITIES) -> None:
+    """Draw all that :func:`shares` takes of any profile with the exponent ``zipf``: whoever asks later waits for no draw."""
+    _drawn(zipf, seed, entities).first(MOST_DRAWN)
+
+
+class _Drawn:
+    """:func:`_hashed` of the keys in their order, of which as many are drawn as were asked for, and kept."""
+
+    def __init__(self, zipf: float, seed: int, entities: int) -> None:
+        self._make = functools.partial(Entities, seed, entities, zipf)  # of 40 MB, and so not kept
+        self._kept: npt.NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+        self._lock = threading.Lock()
+
+    def first(self, count: int) -> npt.NDArray[np.uint32]:
+        """The first ``count``. Who asks for more than before asks again: then all are drawn that are ever asked for."""
+        with self._lock:
+            if len(self._kept) < count:
+                keys, wanted = self._make(), MOST_DRAWN if len(self._kept) else count
+                self._kept = np.concatenate([_hashed(keys.block()) for _ in range(0, wanted, BLOCK)])
+            return self._kept[:count]
+
+
+_drawn = functools.lru_cache(maxsize=8)(_Drawn)  # of 8 MB each at most

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,11 @@ from lab.commands.play.state import (
     State,
     edited,
     form_of,
-    profile_of,
-    profiles,
     query_of,
     scaled_of,
     state_of,
-    steps_of,
 )
+from lab.commands.play.traffic import moved, profile_of, profiles, steps_of
 from lab.errors import HELD, InputError
 from lab.flags import Flags, whole
 
@@ -40,6 +39,10 @@ CONTROLS = (
     *(one.field for one in SLIDERS),
 )
 _ADDRESS = "(href) => { if (href) history.replaceState(null, '', href) }"
+_DRAG = """(change) => {
+  const found = Object.keys(change || {}).map((key) => key.match(/^shapes\\[(\\d+)\\]\\.yanchor$/)).find(Boolean)
+  return found ? [Number(found[1]), change[`shapes[${found[1]}].xanchor`], change[found[0]]] : dash_clientside.no_update
+}"""
 _EXPLAIN = """(hover, click) => {
   const from = dash_clientside.callback_context.triggered.some((one) => one.prop_id.endsWith('clickData')) ? click : hover
   const said = from && from.points.map((one) => one.customdata).find((one) => typeof one === 'string')
@@ -59,6 +62,7 @@ def add_flags(parser: Flags) -> None:
 def run(options: Namespace) -> int:
     """Serve the page until interrupted. Returns the exit code."""
     state = begin(options)
+    threading.Thread(target=answer.draw_keys, args=[state.traffic], daemon=True).start()
     with serving.listening(options.port) as listener:
         try:
             app = create().server
@@ -106,7 +110,8 @@ def _form(policy: str, text: str) -> dict[str, int | None]:
 def follow(values: Mapping[str, Any], changed: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
     """What other controls show after those that ``changed``, and what is wrong with a policy's form, by policy.
 
-    The YAML follows a field, the form follows the YAML, and steps and name of the traffic follow each other.
+    The YAML follows a field, the form follows the YAML, steps and name of the traffic follow each other, and a handle that is
+    ``dragged`` (its step's place, minutes, messages/s) changes the steps.
     """
     found: dict[str, Any] = {}
     wrong: dict[str, str] = {}
@@ -123,7 +128,11 @@ def follow(values: Mapping[str, Any], changed: Sequence[str]) -> tuple[dict[str,
     if "compare" in changed and values["compare"] and not values["second-yaml"]:
         text = values["policy-yaml"]
         found |= {"second-yaml": text, **_form("second", text)}
-    if "traffic" in changed and values["traffic"] != OWN:
+    if "dragged" in changed:
+        place, minutes, rate = values["dragged"]
+        with suppress(InputError, IndexError):  # of steps that can't be used, or were changed meanwhile
+            found |= {"steps": steps_of(moved(profile_of(values["steps"] or ""), place, minutes, rate)), "traffic": OWN}
+    elif "traffic" in changed and values["traffic"] != OWN:
         found["steps"] = steps_of(profiles()[values["traffic"]])
     elif "steps" in changed:
         found["traffic"] = OWN
@@ -196,22 +205,25 @@ def create() -> Dash:
         inputs={
             "values": {name: Input(name, what) for name, what in properties.items()},
             "query": Input("url", "search"),
+            "dragged": Input("dragged", "data"),
         },
     )
-    def redraw(values: dict[str, Any], query: str | None) -> dict[str, Any]:
+    def redraw(values: dict[str, Any], query: str | None, dragged: list[float] | None) -> dict[str, Any]:
         if query is None:  # the page does not know its address yet: another request follows
             raise PreventUpdate
         changed = {one["prop_id"].rpartition(".")[0] for one in ctx.triggered}
-        if "url" in changed or not changed & set(CONTROLS):
+        if "url" in changed or not changed & {*CONTROLS, "dragged"}:
             return respond(*begun(query))
         turn = turns.take()
         try:
-            found, wrong = follow(values, sorted(changed))
+            found, wrong = follow(values | {"dragged": dragged}, sorted(changed))
             return respond(values | found, found, wrong)
         finally:
             turn.release()
 
     app.clientside_callback(_ADDRESS, Input("link", "href"))  # type: ignore[no-untyped-call]
+    dragged = Output("dragged", "data"), Input("graph", "relayoutData")
+    app.clientside_callback(_DRAG, *dragged, prevent_initial_call=True)  # type: ignore[no-untyped-call]
     pointed = Input("graph", "hoverData"), Input("graph", "clickData")
     app.clientside_callback(_EXPLAIN, Output("why", "children"), *pointed, prevent_initial_call=True)  # type: ignore[no-untyped-call]
     return app

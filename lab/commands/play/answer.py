@@ -17,7 +17,8 @@ from lab.audit.scaled import Facts
 from lab.board.figures import FONT, GRID, TEXT
 from lab.board.panels import ASKED, DELIVERED, QUIET
 from lab.commands import simulate as figures
-from lab.commands.play.state import State, profile_of, profiles, scaled_of
+from lab.commands.play.state import State, scaled_of
+from lab.commands.play.traffic import handles, length_of, profile_of, profiles
 from lab.commands.situation import Question
 from lab.commands.text import number
 from lab.foresee import explain
@@ -29,23 +30,13 @@ from lab.foresee.scaler import lag_triggers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation
 from lab.foresee.variants import LONGEST_WINDOW
-from lab.inputs import anchor, scale
-from lab.inputs.keys import shares
+from lab.inputs import anchor, keys, scale
 from lab.inputs.scale import HPA_SYNC_S
 from lab.inputs.triggers.kafka import Kafka
 from lab.judge.quantity import Quantity
 
 SEED = 1  # of the keys, as simulate has it
 MOST_TOLD = 1_000  # syncs of a curve that are each explained at the pointer; of a longer one those that changed the replicas
-ROWS = {  # what a figure is to whoever has never seen one
-    "late_s": "Late: the oldest waiting message is older than {objective_s:g} s, for (s)",
-    "worst_age_s": "Age of the oldest waiting message, at worst (s)",
-    "peak_lag": "Messages waiting, at most",
-    "flips": "Flips: pods were taken away and then needed again",
-    "pod_minutes": "Pod-minutes: the price",
-    "most_replicas": "Pods, at most",
-    "reaction_s": "From more traffic until one more pod works (s)",
-}
 
 
 @dataclass(frozen=True)
@@ -61,6 +52,13 @@ class Answer:
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     cap: int | None
+
+    @functools.cached_property
+    def told(self) -> list[Told]:
+        """The syncs of the curve in words, and KEDA's own steps; those alone that changed the replicas where there are many."""
+        every = self.curve.log
+        kept = every if len(every) <= MOST_TOLD else [one for one in every if one.before != one.after]
+        return [Told(one.at, one.before, one.after, explain.SAID[by(one, self.cap)], one.reasons) for one in kept]
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,13 @@ def clock(seconds: float) -> str:
     return f"{int(seconds // 60)}:{seconds % 60:02.0f}"
 
 
+def draw_keys(traffic: str) -> None:
+    """Draw the keys of all traffic that is offered, first those of ``traffic``: another one then waits for no draw."""
+    offered = (one.zipf for one in profiles().values())
+    for zipf in dict.fromkeys((profile_of(traffic).zipf, *offered, 0.0)):
+        keys.draw(zipf, SEED)
+
+
 @functools.lru_cache(maxsize=32)
 def answer(text: str, where: str, state: State) -> Answer:
     """The answer for the policy ``text``, which ``where`` names; the policies of ``state`` don't count, and are to be "".
@@ -97,7 +102,7 @@ def answer(text: str, where: str, state: State) -> Answer:
     flying, partitions = InFlight(state.commit_s), int(state.partitions)
     situation = Situation(
         traffic,
-        shares(traffic, SEED, partitions),
+        keys.shares(traffic, SEED, partitions),
         Consumers(rate=state.pod_rate, start_s=state.start_s, in_flight_s=flying.mean_s),
         tail_s=LONGEST_WINDOW,
         swing=(flying.least_s, flying.most_s),
@@ -105,22 +110,21 @@ def answer(text: str, where: str, state: State) -> Answer:
     known = Question(scaled, situation, state.traffic, scale.load(scale.REAL), state.objective_s, "as set", "as set")
     curve = simulate(situation, scaled, every=True)
     capped = [one for one in triggers if isinstance(one, Kafka) and not one.allow_idle]
-    facts = Facts(partitions={"": partitions}, commit_s=state.commit_s, pod_rate=state.pod_rate, sync_s=HPA_SYNC_S)
     return Answer(
         curve=curve,
         arrivals=situation.arrivals,
         figures=figures.forecast(known, curve),
-        findings=findings.audit({where: text}, facts).findings,
+        findings=_audited(text, where, partitions, state.commit_s, state.pod_rate),
         notes=tuple(notes(situation, scaled, curve)),
         cap=partitions * capped[0].lag_threshold if len(triggers) == len(capped) == 1 else None,
     )
 
 
-def told(found: Answer) -> list[Told]:
-    """The syncs of the curve in words, and KEDA's own steps; those alone that changed the replicas where there are many."""
-    every = found.curve.log
-    kept = every if len(every) <= MOST_TOLD else [one for one in every if one.before != one.after]
-    return [Told(one.at, one.before, one.after, explain.SAID[by(one, found.cap)], one.reasons) for one in kept]
+@functools.lru_cache(maxsize=32)
+def _audited(text: str, where: str, partitions: int, commit_s: float, pod_rate: float) -> tuple[Finding, ...]:
+    """What the audit finds, which the traffic is no part of."""
+    facts = Facts(partitions={"": partitions}, commit_s=commit_s, pod_rate=pod_rate, sync_s=HPA_SYNC_S)
+    return findings.audit({where: text}, facts).findings
 
 
 def by(change: Change, cap: int | None) -> str:
@@ -157,31 +161,11 @@ def sentence(found: Answer, where: str, objective_s: float) -> str:
     )
 
 
-def rows(state: State, found: Sequence[Answer | None]) -> Iterator[tuple[str, list[str]]]:
-    """Each figure: what it is, and its number for each policy, "no data" with the reason, "" for one without an answer."""
-    for name, words in ROWS.items():
-        cells = []
-        for one in found:
-            figure = one.figures[name] if one else None
-            cells.append(
-                "" if figure is None else number(figure.value) if figure.value is not None else f"no data: {figure.why}"
-            )
-        yield words.format(objective_s=state.objective_s), cells
-
-
-def command(state: State, file: str) -> str:
-    """The command line that prints the same figures of a policy in ``file``."""
-    traffic = state.traffic if state.traffic in profiles() else "steps.yaml"
-    values = (state.pod_rate, state.partitions, state.start_s, InFlight(state.commit_s).mean_s, state.objective_s)
-    names = ("pod-rate", "partitions", "start-s", "in-flight-s", "objective-s")
-    words = [f"--{name} {value:.10g}" for name, value in zip(names, values, strict=True)]
-    return " ".join([f"elastic-lab simulate --scaledobject {file} --profile {traffic}", *words])
-
-
 STYLES = ({"color": DELIVERED, "width": 2.4}, {"color": ASKED, "width": 2.4, "dash": "dash"})
 SYMBOLS = ("triangle-up", "diamond")
+MUTE = {"hoverinfo": "skip", "hovertemplate": None}
 _AXES = {"lag": ("y", (0.71, 0.97), "Messages waiting (lag)"), "pods": ("y2", (0.36, 0.62), "Pods asked for (dotted: at work)")}
-_AXES |= {"rate": ("y3", (0.0, 0.27), "Messages/s read (grey: arriving)")}
+_AXES |= {"rate": ("y3", (0.0, 0.27), "Messages/s read (grey: arriving{})")}
 HEIGHT = 640
 
 
@@ -190,8 +174,8 @@ def picture(state: State, found: Mapping[str, Answer | None]) -> dict[str, Any]:
 
     A point of the replicas has the decision in words: its line in ``text``, all of it in ``customdata``.
     """
-    traffic, traces = profile_of(state.traffic), []
-    end = traffic.duration + LONGEST_WINDOW
+    traffic, partitions, traces = profile_of(state.traffic), int(state.partitions), []
+    end = length_of(traffic)
     at = [*(step.at for step in traffic.steps), end]
     rate = [*(step.rate for step in traffic.steps), traffic.steps[-1].rate]
     arrives = _line("arriving", at, rate, "rate", {"color": QUIET, "width": 1, "shape": "hv"}, "%{y:,.4~g} messages/s arrive")
@@ -199,18 +183,21 @@ def picture(state: State, found: Mapping[str, Answer | None]) -> dict[str, Any]:
     for place, (name, one) in enumerate(found.items()):
         if one is not None:
             traces += _traces(name, one, STYLES[place], SYMBOLS[place])
-    known = [one for one in found.values() if one]
-    most = max((int(one.curve.replicas.max()) for one in known), default=1)
-    return {"data": traces, "layout": _layout(end, int(state.partitions), most)}
+    most = max((int(one.curve.replicas.max()) for one in found.values() if one), default=1)
+    if near := partitions <= 1.6 * most:
+        line = {"color": QUIET, "width": 1, "dash": "dot"}
+        traces.append(_line("partitions", [0, end], [partitions] * 2, "pods", line, "") | MUTE)
+    top = max(max(one["y"]) for one in traces if one["yaxis"] == _AXES["rate"][0])
+    return {"data": traces, "layout": _layout(end, top or 1, handles(traffic), partitions if near else None)}
 
 
 def _traces(name: str, one: Answer, style: Mapping[str, Any], symbol: str) -> Iterator[dict[str, Any]]:
-    curve, steps = one.curve, told(one)
+    curve, steps = one.curve, one.told
     yield _line(name, curve.t, curve.lag, "lag", style, "%{y:,.4~s} messages wait") | {"showlegend": True}
     held = {**style, "shape": "hv"}
-    yield _line(name, curve.t, curve.replicas, "pods", held, "") | {"hoverinfo": "skip", "hovertemplate": None}
+    yield _line(name, curve.t, curve.replicas, "pods", held, "") | MUTE
     worked = {**held, "width": 1.2, "dash": "dot"}
-    yield _line(name, curve.t, curve.working, "pods", worked, "") | {"hoverinfo": "skip", "hovertemplate": None}
+    yield _line(name, curve.t, curve.working, "pods", worked, "") | MUTE
     yield {
         "type": "scatter",
         "mode": "markers",
@@ -263,7 +250,7 @@ def _minutes(seconds: Any) -> list[float]:
     return found
 
 
-def _layout(end: float, partitions: int, most: int) -> dict[str, Any]:
+def _layout(end: float, rate: float, dragged: Sequence[Mapping[str, Any]], partitions: int | None) -> dict[str, Any]:
     look = {
         "gridcolor": GRID,
         "zeroline": False,
@@ -274,15 +261,22 @@ def _layout(end: float, partitions: int, most: int) -> dict[str, Any]:
     }
     axes = {f"yaxis{name[1:]}": look | {"domain": list(domain)} for name, domain, _ in _AXES.values()}
     axes["yaxis"] |= {"tickformat": "~s"}
+    axes["yaxis3"] |= {"range": [-0.08 * rate, 1.25 * rate]}  # room for the handles
+    said = ", drag ◇" if dragged else ""
     titles = [
-        {"text": f"<b>{words}</b>", "xref": "paper", "yref": "paper", "x": 0, "y": top, "yanchor": "bottom", "showarrow": False}
+        {
+            "text": f"<b>{words.format(said)}</b>",
+            "xref": "paper",
+            "yref": "paper",
+            "x": 0,
+            "y": top,
+            "yanchor": "bottom",
+            "showarrow": False,
+        }
         for _, (_, top), words in _AXES.values()
     ]
-    shown = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y2", "y0": partitions, "y1": partitions}
-    line = shown | {"line": {"color": QUIET, "width": 1, "dash": "dot"}}
     named = {"text": f"{partitions} partitions: more pods have nothing to read", "xref": "paper", "x": 1, "yref": "y2"}
     named |= {"y": partitions, "xanchor": "right", "yanchor": "bottom", "showarrow": False, "font": {"size": 10}}
-    near = partitions <= 1.6 * most
     return axes | {
         "margin": {"l": 44, "r": 10, "t": 4, "b": 40},
         "height": HEIGHT,
@@ -292,7 +286,7 @@ def _layout(end: float, partitions: int, most: int) -> dict[str, Any]:
         "hovermode": "closest",
         "hoverdistance": 30,
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "top"},
-        "xaxis": look | {"range": [0, end / 60], "title": {"text": "minutes"}, "anchor": "y3", "nticks": 8},
-        "shapes": [line] if near else [],
-        "annotations": [*titles, named] if near else titles,
+        "xaxis": look | {"range": [-end / 3000, end / 60], "title": {"text": "minutes"}, "anchor": "y3", "nticks": 8},
+        "shapes": dragged,
+        "annotations": [*titles, named] if partitions else titles,
     }

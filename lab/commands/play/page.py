@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -12,8 +12,11 @@ from dash import dcc, html
 from lab.board.panels import ASKED, DELIVERED
 from lab.commands.play import answer
 from lab.commands.play.answer import HEIGHT, Answer
-from lab.commands.play.state import FORM, SLIDERS, State, profile_of, profiles, query_of, scaled_of
+from lab.commands.play.state import FORM, SLIDERS, State, query_of, scaled_of
+from lab.commands.play.traffic import profile_of, profiles
+from lab.commands.text import number
 from lab.errors import InputError
+from lab.foresee.in_flight import InFlight
 
 POLICIES = {"policy": "Policy A", "second": "Policy B"}
 OWN = "steps"
@@ -59,6 +62,15 @@ PLACES = {
     "findings": "children", "link": "href", "command": "children", "take": "children",
 }  # fmt: skip
 WRONG = ("policy", "second", "traffic", "link")
+ROWS = {  # what a figure is to whoever has never seen one
+    "late_s": "Late: the oldest waiting message is older than {objective_s:g} s, for (s)",
+    "worst_age_s": "Age of the oldest waiting message, at worst (s)",
+    "peak_lag": "Messages waiting, at most",
+    "flips": "Flips: pods were taken away and then needed again",
+    "pod_minutes": "Pod-minutes: the price",
+    "most_replicas": "Pods, at most",
+    "reaction_s": "From more traffic until one more pod works (s)",
+}
 
 
 def results(state: State, found: Mapping[str, Answer | None]) -> dict[str, Any]:
@@ -72,7 +84,7 @@ def results(state: State, found: Mapping[str, Answer | None]) -> dict[str, Any]:
         "steps-said": [_steps(words, one) for words, one in found.items() if one],
         "findings": [part for words, one in found.items() if one for part in _findings(words, one)],
         "link": f"/{query_of(state)}",
-        "command": answer.command(state, f"{_name(state.policy, POLICIES['policy'])}.yaml"),
+        "command": command(state, f"{_name(state.policy, POLICIES['policy'])}.yaml"),
         "take": _files(state),
     }
     return shown
@@ -89,13 +101,34 @@ def _table(state: State, found: Mapping[str, Answer | None]) -> html.Table:
         html.Tr(
             [html.Th(words, scope="row", style={"fontWeight": "normal"}), *(html.Td(cell, className="number") for cell in row)]
         )
-        for words, row in answer.rows(state, list(found.values()))
+        for words, row in _rows(state, list(found.values()))
     ]
     return html.Table([html.Thead(head), html.Tbody(body)])
 
 
+def _rows(state: State, found: Sequence[Answer | None]) -> Iterator[tuple[str, list[str]]]:
+    """Each figure: what it is, and its number for each policy, "no data" with the reason, "" for one without an answer."""
+    for name, words in ROWS.items():
+        cells = []
+        for one in found:
+            figure = one.figures[name] if one else None
+            cells.append(
+                "" if figure is None else number(figure.value) if figure.value is not None else f"no data: {figure.why}"
+            )
+        yield words.format(objective_s=state.objective_s), cells
+
+
+def command(state: State, file: str) -> str:
+    """The command line that prints the same figures of a policy in ``file``."""
+    traffic = state.traffic if state.traffic in profiles() else "steps.yaml"
+    values = (state.pod_rate, state.partitions, state.start_s, InFlight(state.commit_s).mean_s, state.objective_s)
+    names = ("pod-rate", "partitions", "start-s", "in-flight-s", "objective-s")
+    words = [f"--{name} {value:.10g}" for name, value in zip(names, values, strict=True)]
+    return " ".join([f"elastic-lab simulate --scaledobject {file} --profile {traffic}", *words])
+
+
 def _steps(words: str, one: Answer) -> html.Details:
-    steps = [html.Li(step.head) for step in answer.told(one) if step.before != step.after]
+    steps = [html.Li(step.head) for step in one.told if step.before != step.after]
     return html.Details([html.Summary(f"{words}: each of its {len(steps)} steps, and why"), html.Ul(steps)])
 
 
@@ -158,8 +191,8 @@ def _editor(policy: str) -> html.Section:
 def _field(policy: str, index: int, legend: str) -> html.Div:
     one = FORM[legend][index]
     id = f"{policy}-{one.id}"
-    number = dcc.Input(id=id, type="number", min=one.least, max=one.most, step=1, debounce=0.3, placeholder="none")
-    parts = [html.Label(one.words, htmlFor=id), number, html.Span(one.unit, className="unit"), html.Code(one.name)]
+    entry = dcc.Input(id=id, type="number", min=one.least, max=one.most, step=1, debounce=0.3, placeholder="none")
+    parts = [html.Label(one.words, htmlFor=id), entry, html.Span(one.unit, className="unit"), html.Code(one.name)]
     return html.Div(parts, className="field")
 
 
@@ -181,7 +214,11 @@ def _traffic() -> html.Section:
             dcc.Dropdown(id="traffic", options=known, clearable=False, searchable=False, maxHeight=400),
             html.Div(id="traffic-wrong", className="wrong", role="alert"),
             html.Details(
-                [html.Summary("Its steps, to be changed"), html.Label("Seconds, messages/s, phase", htmlFor="steps"), steps]
+                [
+                    html.Summary("Its steps: change them here, or drag a ◇ in the picture"),
+                    html.Label("Seconds, messages/s, phase", htmlFor="steps"),
+                    steps,
+                ]
             ),
         ]
     )
@@ -201,7 +238,11 @@ def layout() -> html.Div:
         ],
         id="controls",
     )
-    graph = dcc.Graph(id="graph", config={"displayModeBar": False, "responsive": True}, style={"height": f"{HEIGHT}px"})
+    graph = dcc.Graph(
+        id="graph",
+        config={"displayModeBar": False, "responsive": True, "edits": {"shapePosition": True}},
+        style={"height": f"{HEIGHT}px"},
+    )
     drawn = html.Section([html.Div(graph, id="drawn", role="img"), html.Pre(POINT, id="why")], id="drawn-section")
     below = html.Div(
         [
@@ -231,4 +272,4 @@ def layout() -> html.Div:
     )
     summary = html.Section(id="summary", role="status")
     page = html.Main([summary, drawn, controls, below], id="page")
-    return html.Div([dcc.Location(id="url", refresh=False), header, page])
+    return html.Div([dcc.Location(id="url", refresh=False), dcc.Store(id="dragged"), header, page])

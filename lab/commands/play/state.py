@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, urlencode
 
-from lab import paths
+from lab.commands.play.traffic import number_in
 from lab.errors import InputError, report, together
 from lab.foresee import queries
 from lab.foresee.in_flight import CLIENTS_COMMIT_S
@@ -24,9 +24,8 @@ from lab.foresee.variants import (
     rules_of,
     with_changes,
 )
-from lab.inputs import profile, scaledobject_file, yaml_edit
+from lab.inputs import scaledobject_file, yaml_edit
 from lab.inputs.hpa_spec import DOWNSCALE_STABILIZATION_S, Policy
-from lab.inputs.profile import BASELINE, MAX_RATE, Profile
 from lab.inputs.scaledobject import ScaledObject
 
 START = """\
@@ -61,8 +60,6 @@ spec:
         allowIdleConsumers: "true"
 """
 TRAFFIC = "spike"
-SHORTEST_S, LONGEST_S = 600.0, 4 * 3600.0  # of the committed profiles that are offered: enough to scale, and drawn at once
-MOST_STEPS, MOST_S = 200, 86_400.0
 _MOST_BYTES = 100_000  # of a policy in a link
 _LONGEST_QUERY = 60_000
 
@@ -70,7 +67,7 @@ _LONGEST_QUERY = 60_000
 @dataclass(frozen=True)
 class State:
     """What is shown: the YAML of a ``policy``, and of a ``second`` one ("" for none), on ``traffic``, which is the name of a
-    committed profile or steps (:func:`traffic_of`). ``pod_rate`` is in messages/s, times are in s."""
+    committed profile or steps (:mod:`lab.commands.play.traffic`). ``pod_rate`` is in messages/s, times are in s."""
 
     policy: str = START
     second: str = ""
@@ -185,63 +182,6 @@ def _with_value(policies: Sequence[Policy], kind: str, value: int) -> tuple[Poli
     return (*policies[:place], replace(policies[place], value=value), *policies[place + 1 :])
 
 
-@functools.lru_cache(maxsize=1)
-def profiles() -> dict[str, Profile]:
-    """The committed profiles that are offered, by name: what a group at real time has time to scale on."""
-    found = {file.stem: profile.load(file) for file in sorted(paths.PROFILES.glob("*.yaml")) if file.stem != "scales"}
-    return {name: one for name, one in found.items() if not one.real_time and SHORTEST_S <= one.duration <= LONGEST_S}
-
-
-@functools.lru_cache(maxsize=16)
-def profile_of(traffic: str) -> Profile:
-    """The profile that ``traffic`` names or writes. Raises :class:`InputError`."""
-    return profiles().get(traffic) or traffic_of(traffic)
-
-
-def traffic_of(text: str) -> Profile:
-    """The profile in lines, or parts between commas, such as ``300 2500 spike``: seconds, messages/s, and a phase if there is
-    one. The last is the end, as ``1200 end``. A line ``zipf 0.7`` says how uneven the keys are, 0 without it, and
-    ``begins_at 2026-01-15T07:54:00+00:00`` the time of day. Raises :class:`InputError` naming each line that can't be used.
-    """
-    lines = [line.split() for line in text.replace(",", "\n").splitlines() if line.strip()]
-    found: dict[str, object] = {"kind": "steps", "zipf": 0, "duration": None}
-    steps: list[dict[str, object]] = []
-    with together():
-        if len(lines) > MOST_STEPS:
-            raise InputError("traffic", "lines", len(lines), f"at most {MOST_STEPS}")
-        for number, words in enumerate(lines, 1):
-            at, rate = _number(words[0]), _number(words[1]) if len(words) > 1 else None
-            if words[0] in ("zipf", "begins_at") and len(words) == 2:
-                found[words[0]] = words[1] if rate is None else rate
-            elif words[1:] == ["end"] and number == len(lines) and at is not None and at <= MOST_S:
-                found["duration"] = at
-            elif at is None or rate is None or len(words) > 3 or at > MOST_S or rate > MAX_RATE:
-                allowed = "seconds and messages/s, as 300 2500; the last line has the end, as 1200 end"
-                report(InputError("traffic", f"line {number}", " ".join(words), allowed))
-            else:
-                steps.append({"at": at, "rate": rate, "phase": words[2] if len(words) > 2 else "step" if steps else BASELINE})
-        if found["duration"] is None:
-            report(InputError("traffic", "the last line", " ".join(lines[-1]) if lines else None, "the end, as 1200 end"))
-    return profile.build(found | {"steps": steps}, "traffic")
-
-
-def _number(word: str) -> float | None:
-    """The number that ``word`` writes, None where it writes none that is finite and at least 0."""
-    try:
-        found = float(word)
-    except ValueError:
-        return None
-    return found if 0 <= found < float("inf") else None
-
-
-def steps_of(traffic: Profile) -> str:
-    """``traffic`` in the lines that :func:`traffic_of` reads."""
-    lines = [f"zipf {traffic.zipf:g}"] if traffic.zipf else []
-    lines += [f"begins_at {traffic.begins_at.isoformat()}"] if traffic.begins_at else []
-    lines += [f"{one.at:.10g} {one.rate:.10g} {'-'.join(one.phase.split()) or 'step'}" for one in traffic.steps]
-    return "\n".join([*lines, f"{traffic.duration:.10g} end"])
-
-
 def query_of(state: State) -> str:
     """The query of a link that holds ``state``, "" for the one that a page begins with."""
     start, found = State(), {}
@@ -275,7 +215,7 @@ def state_of(query: str) -> State:
         for one in SLIDERS:
             if one.field not in given:
                 continue
-            value = _number(given[one.field])
+            value = number_in(given[one.field])
             if value is None or not one.least <= value <= one.most or (one.step == 1 and value != int(value)):
                 report(InputError("link", one.field, given[one.field], f"{one.least:g} to {one.most:g} {one.unit}"))
             else:

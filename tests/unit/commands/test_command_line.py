@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from lab.__main__ import COMMANDS, READER_GONE, main
+from lab.commands import play
+from lab.flags import Flags
 from tests.suite import PROGRAM_S
 from tests.unit.commands.files import ENRICHER, OBJECT, ORDERS, PEAK, START, THEIRS, TRAFFIC, WORK
 
@@ -166,3 +168,14 @@ def test_every_error_of_both_files_is_a_line(capsys, tmp_path):
 def test_a_value_that_is_very_long_is_a_short_line(refused, flag):
     """Also where no file could have such a name."""
     assert len(refused("simulate", *THEIRS, f"--{flag}={'x' * 1000}")) <= 300
+
+
+def test_play_begins_with_a_users_own_files(refused, tmp_path):
+    """Its link holds them; what can't be used is one line before anything is served."""
+    parser = Flags("x", None, environment=False)
+    play.add_flags(parser)
+    (tmp_path / "own.yaml").write_text("{kind: steady, rate: 5, duration: 700}\n")
+    begun = play.begin(parser.parse_args([f"--scaledobject={ORDERS}", f"--profile={tmp_path}/own.yaml"]))
+    assert (begun.traffic, "orders-enricher" in begun.policy) == ("zipf 1.1\n0 5 baseline\n700 end", True)
+    assert play.begin(parser.parse_args(["--profile=bursty"])).traffic == "bursty"
+    assert "did you mean" in refused("play", "--profile=burst")

@@ -12,14 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.commands import play
-from lab.commands.play import answer, page, state
+from lab.commands.play import answer, page, state, traffic
 from lab.commands.play.state import FIELDS, SLIDERS, START, State
 from lab.errors import InputError
 from lab.foresee import explain
-from lab.foresee.curve import Change
-from lab.inputs import hpa_spec
-from lab.model import hpa
-from tests.unit.commands.files import ORDERS
 from tests.unit.report import browser
 
 OWN = "0 250 baseline\n300 2500 spike\n900 250 drain\n1200 end"
@@ -32,9 +28,9 @@ NUMBERS = {
 
 
 @given(st.text(max_size=300), st.text(max_size=300), st.sampled_from(["spike", "bursty", OWN]), st.fixed_dictionaries(NUMBERS))
-def test_a_link_holds_the_whole_state(policy, second, traffic, numbers):
+def test_a_link_holds_the_whole_state(policy, second, name, numbers):
     """What is opened is what was sent, whatever the policies say; the page's own beginning has no query."""
-    sent = State(policy, second, traffic, **numbers)
+    sent = State(policy, second, name, **numbers)
     assert state.state_of(state.query_of(sent)) == sent
     assert (state.query_of(State()), state.state_of("")) == ("", State())
 
@@ -76,9 +72,9 @@ def test_a_change_leaves_comments_and_refuses_what_does_not_fit():
 
 def test_traffic_is_steps_and_steps_are_traffic():
     """Those of each committed profile; what can't be read is named by its line."""
-    for name, one in state.profiles().items():
-        written = state.steps_of(one)
-        assert state.steps_of(state.traffic_of(written)) == written, name
+    for name, one in traffic.profiles().items():
+        written = traffic.steps_of(one)
+        assert traffic.steps_of(traffic.traffic_of(written)) == written, name
     for text, said in {
         "0 250\n300": "line 2: '300'",
         "0 x\n9 end": "line 1: '0 x'",
@@ -88,18 +84,40 @@ def test_traffic_is_steps_and_steps_are_traffic():
         "../scales": "line 1: '../scales'",
     }.items():
         with pytest.raises(InputError) as refused:
-            state.profile_of(text)
+            traffic.profile_of(text)
         assert f"traffic: {said}" in str(refused.value)
 
 
-@pytest.mark.parametrize(("traffic", "second"), [("spike", {}), ("bursty", {"pod_rate": 70, "partitions": 12}), (OWN, {})])
-def test_the_figures_are_those_that_simulate_prints(lab, tmp_path, monkeypatch, traffic, second):
+@given(st.sampled_from(["bursty", "sawtooth", OWN]), st.integers(0, 99), st.floats(-9, 300), st.floats(-9, 2e6))
+def test_a_dragged_step_stays_between_its_neighbours(name, place, minutes, rate):
+    """What comes of it is traffic, and the other steps are as they were."""
+    before = traffic.profile_of(name)
+    place %= len(before.steps)
+    after = traffic.moved(before, place, minutes, rate)
+    assert traffic.steps_of(traffic.traffic_of(traffic.steps_of(after))) == traffic.steps_of(after)
+    assert {*enumerate(before.steps)} ^ {*enumerate(after.steps)} <= {(place, before.steps[place]), (place, after.steps[place])}
+
+
+def test_a_step_is_dragged():
+    """To where the pointer leaves it; a little is nothing, the first step begins the traffic, and there is no rate below 0."""
+    for dragged, line in {
+        (1, 6.0, 1234.0): "360 1230 spike",
+        (1, 5.4, 2520.0): "300 2500 spike",
+        (1, -3.0, 99.0): "1 99 spike",
+        (2, 99.0, 5e9): "1199 1000000 drain",
+        (0, 3.0, -500.0): "0 0 baseline",
+    }.items():
+        assert traffic.steps_of(traffic.moved(traffic.profile_of(OWN), *dragged)).splitlines()[dragged[0]] == line
+
+
+@pytest.mark.parametrize(("name", "second"), [("spike", {}), ("bursty", {"pod_rate": 70, "partitions": 12}), (OWN, {})])
+def test_the_figures_are_those_that_simulate_prints(lab, tmp_path, monkeypatch, name, second):
     """With the command that the page shows."""
     monkeypatch.chdir(tmp_path)
-    asked = replace(State(traffic=traffic), **second)
+    asked = replace(State(traffic=name), **second)
     (tmp_path / "orders.yaml").write_text(START)
-    (tmp_path / "steps.yaml").write_text(yaml.safe_dump(state.profile_of(OWN).to_dict()))
-    printed = json.loads(lab(*answer.command(asked, "orders.yaml").split()[1:], "--json"))
+    (tmp_path / "steps.yaml").write_text(yaml.safe_dump(traffic.profile_of(OWN).to_dict()))
+    printed = json.loads(lab(*page.command(asked, "orders.yaml").split()[1:], "--json"))
     found = answer.answer(START, "Policy A", replace(asked, policy="", second=""))
     assert {name: one.value for name, one in found.figures.items()} == pytest.approx(printed["figures"], abs=1e-3)
     changes = [asdict(one) for one in found.curve.log if one.before != one.after]
@@ -109,39 +127,13 @@ def test_the_figures_are_those_that_simulate_prints(lab, tmp_path, monkeypatch, 
     assert float((rates[:-1] * np.diff(t)).sum()) == pytest.approx(read)
 
 
-RULES = st.fixed_dictionaries(
-    {
-        "stabilizationWindowSeconds": st.sampled_from([0, 60]),
-        "selectPolicy": st.sampled_from(["Max", "Disabled"]),
-        "policies": st.just([{"type": "Pods", "value": 1, "periodSeconds": 15}]),
-    }
-)
-
-
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=8), st.integers(0, 14), RULES, RULES)
-def test_what_decided_is_read_from_the_reasons(lags, replicas, up, down):
-    """As explain reads it from the decision itself, for an HPA of 2 to 12 pods that want 10 messages each, of 100 at most."""
-    target = {"type": "AverageValue", "averageValue": "10"}
-    metric = {"type": "External", "external": {"metric": {"name": "lag"}, "target": target}}
-    content = {"minReplicas": 2, "maxReplicas": 12, "metrics": [metric], "behavior": {"scaleUp": up, "scaleDown": down}}
-    scale = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}
-    whole = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "x"}}
-    spec, kept = hpa_spec.parse(whole | {"spec": content | {"scaleTargetRef": scale}}, "x"), hpa.State()
-    for number, lag in enumerate(lags):
-        seen = min(10 * lag, 100)
-        decision, kept = hpa.decide(spec, kept, replicas, [hpa.external(seen)], 15.0 * number)
-        known, _ = explain.decided_by(decision, (seen,), (100,))
-        assert answer.by(Change(0.0, replicas, decision.desired, decision.reasons), 100) == known
-        replicas = decision.desired
-
-
 def test_a_long_curve_tells_its_steps_alone():
     """A pointer needs each sync only where it can point at one; every step has its reason, KEDA's too."""
     idle = START.replace("minReplicaCount: 4", "minReplicaCount: 0")
     found = answer.answer(idle, "Policy A", State("", "", "0 0,900 900,960 0,12000 end"))
-    assert len(found.curve.log) == len(answer.told(found)) > 900
+    assert len(found.curve.log) == len(found.told) > 900
     longer = answer.answer(idle, "Policy A", State("", "", "0 0,900 900,960 0,16000 end"))
-    steps = answer.told(longer)
+    steps = longer.told
     assert all(one.before != one.after for one in steps)
     assert [(one.after, one.by) for one in (steps[0], steps[-1])] == [(n, explain.SAID[explain.KEDA]) for n in (1, 0)]
 
@@ -153,7 +145,7 @@ def ask():
     (redraw,) = [one for one in json.loads(client.get("/_dash-dependencies").data) if not one["clientside_function"]]
 
     def changed(query="", **values):
-        shown = play.begun(query)[0] | {"search": query}
+        shown = play.begun(query)[0] | {"search": query, "dragged": None}
         names = [name.split(".") for name in redraw["output"].strip(".").split("...")]
         values = {name.replace("__", "-"): value for name, value in values.items()}
         told = [one | {"value": (shown | values)[one["id"] if one["id"] != "url" else "search"]} for one in redraw["inputs"]]
@@ -180,6 +172,9 @@ def test_a_control_changes_what_follows_from_it(ask):
     assert found["figures"] != ask()["figures"]
     assert "1080 end" in ask(traffic="bursty")["steps"]["value"]
     assert ask(steps=OWN)["traffic"]["value"] == page.OWN
+    found = ask(dragged=[1, 6.0, 1000.0])
+    assert (found["steps"]["value"].splitlines()[2], found["traffic"]["value"]) == ("360 1000 spike", page.OWN)
+    assert found["graph"]["figure"]["layout"]["shapes"][1]["yanchor"] == 1000
     found = ask(compare=["on"])
     assert (found["second-yaml"]["value"], found["second"]["style"]) == (START, {})
     assert [one["props"]["children"].partition(":")[0] for one in found["summary"]["children"]] == ["Policy A", "Policy B"]
@@ -215,19 +210,6 @@ def test_it_is_of_this_machine_alone():
     assert "http://" not in shown
     assert "https://" not in shown
     assert client.get("/", base_url="http://rebound.example").status_code == 403
-
-
-def test_it_begins_with_a_users_own_files(refused, tmp_path):
-    """A link holds them; what can't be used is one line before anything is served."""
-    from lab.flags import Flags
-
-    parser = Flags("x", None, environment=False)
-    play.add_flags(parser)
-    (tmp_path / "own.yaml").write_text("{kind: steady, rate: 5, duration: 700}\n")
-    begun = play.begin(parser.parse_args([f"--scaledobject={ORDERS}", f"--profile={tmp_path}/own.yaml"]))
-    assert (begun.traffic, "orders-enricher" in begun.policy) == ("zipf 1.1\n0 5 baseline\n700 end", True)
-    assert play.begin(parser.parse_args(["--profile=bursty"])).traffic == "bursty"
-    assert "did you mean" in refused("play", "--profile=burst")
 
 
 @pytest.fixture(scope="module")
@@ -277,6 +259,28 @@ def test_a_browser_draws_what_the_keyboard_changes(chromium, address):
     for one in (view, again):
         assert one.complaints == []
         assert all(asked.startswith(address) for asked in one.requests)
+
+
+@pytest.mark.services
+@browser.needed
+def test_a_pointer_drags_a_step_of_the_traffic(chromium, address):
+    """To the right and down is later and less: the steps and the address follow, and the handle stays where it was left."""
+    view = browser.look(chromium, address)
+    view.page.wait_for_function(DRAWN.format(4))
+    handle, steps = view.page.locator("#graph .shape-group[data-index='1'] path"), view.page.locator("#steps")
+    handle.scroll_into_view_if_needed()
+    begun = handle.bounding_box()
+    x, y = begun["x"] + begun["width"] / 2, begun["y"] + begun["height"] / 2
+    assert steps.input_value().splitlines()[2] == "300 2500 spike"
+    view.page.mouse.move(x, y)
+    view.page.mouse.down()
+    view.page.mouse.move(x + 60, y + 50, steps=4)
+    view.page.mouse.up()
+    view.page.wait_for_function("location.search.includes('traffic=')")
+    at, rate, _ = steps.input_value().splitlines()[2].split()
+    assert (int(at) > 400, 0 < float(rate) < 2000) == (True, True)
+    assert abs(handle.bounding_box()["x"] - begun["x"] - 60) < 4
+    assert view.complaints == []
 
 
 @pytest.mark.services

@@ -11,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from lab.__main__ import main
-from lab.foresee import sync
+from lab.commands.play.answer import by
+from lab.foresee import explain, sync
+from lab.foresee.curve import Change
 from lab.foresee.group import Consumers, Seen
 from lab.foresee.scaler import Scaler
 from lab.foresee.situation import Situation
-from lab.inputs import scaledobject
+from lab.inputs import hpa_spec, scaledobject
+from lab.model import hpa
 from tests.unit.foresee.groups import EVEN, step
 
 NAMES = {"bootstrapServers": "kafka:9092", "consumerGroup": "g"}
@@ -216,3 +219,29 @@ def test_a_formula_is_one_metric_in_place_of_its_triggers(said, answer):
     assert (one["trigger"], one["metric"], one["target"], one["proposal"]) == ("formula", 73, 10, 8)
     code, out, _ = said(content, *flags.split())
     assert (code, "a + b with a 33, b 40 is 73" in out, "4 -> 8 (HPA)" in out) == (0, True, True)
+
+
+RULE = some.fixed_dictionaries(
+    {
+        "stabilizationWindowSeconds": some.sampled_from([0, 60]),
+        "selectPolicy": some.sampled_from(["Max", "Disabled"]),
+        "policies": some.just([{"type": "Pods", "value": 1, "periodSeconds": 15}]),
+    }
+)
+
+
+@given(some.lists(some.integers(0, 12), min_size=1, max_size=8), some.integers(0, 14), RULE, RULE)
+def test_what_decided_is_read_from_the_reasons(lags, replicas, up, down):
+    """As explain reads it from the decision itself, for an HPA of 2 to 12 pods that want 10 messages each, of 100 at most."""
+    target = {"type": "AverageValue", "averageValue": "10"}
+    metric = {"type": "External", "external": {"metric": {"name": "lag"}, "target": target}}
+    content = {"minReplicas": 2, "maxReplicas": 12, "metrics": [metric], "behavior": {"scaleUp": up, "scaleDown": down}}
+    scale = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}
+    whole = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "x"}}
+    spec, kept = hpa_spec.parse(whole | {"spec": content | {"scaleTargetRef": scale}}, "x"), hpa.State()
+    for number, lag in enumerate(lags):
+        seen = min(10 * lag, 100)
+        decision, kept = hpa.decide(spec, kept, replicas, [hpa.external(seen)], 15.0 * number)
+        known, _ = explain.decided_by(decision, (seen,), (100,))
+        assert by(Change(0.0, replicas, decision.desired, decision.reasons), 100) == known
+        replicas = decision.desired

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.inputs import scale as scales
-from lab.inputs.keys import Entities, partitions_of, shares
+from lab.inputs.keys import BLOCK, Entities, partitions_of, shares
 from lab.inputs.profile import Profile, Step, build, load
 from tests.thoroughness import examples
 from tests.unit.inputs.written import refused
@@ -167,3 +167,21 @@ def test_shares_are_those_of_the_seed(zipf):
     assert found.tolist() == (counts / counts.sum()).tolist()
     assert (found != shares(traffic, 2, 24, 100_000)).any()
     assert (found.max() > 2 / 24) is np.bool_(zipf > 1)
+
+
+@pytest.mark.parametrize("sizes", [(10, 100_000, 70_000), (200_000, 3, BLOCK)])
+def test_shares_do_not_depend_on_what_was_asked_before(sizes):
+    """Fewer, more and as many events as before: the keys are the first of the same."""
+    for events in sizes:
+        counts = np.bincount(partitions_of(Entities(sizes[0], 1000).take(events), 24), minlength=24)
+        found = shares(Profile((Step(0, events, "baseline"),), 1.0), sizes[0], 24, 1000)
+        assert found.tolist() == (counts / counts.sum()).tolist()
+
+
+def test_ids_are_in_the_order_of_their_draws():
+    """The inverse of the cumulative weights, whatever the order in which it is looked up: the same seed gives the same keys."""
+    source, random = Entities(7, 1000, 1.1), np.random.Generator(np.random.PCG64(7))
+    random.integers(1000), random.integers(1, 1000, size=1000)  # how ranks are spread over the ids
+    cumulative = np.cumsum(np.arange(1, 1001) ** -1.1)
+    ranks = np.searchsorted(cumulative / cumulative[-1], random.random(50))
+    assert source.take(50).tolist() == source.ids_of_ranks(ranks).tolist()

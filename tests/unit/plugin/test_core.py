@@ -136,7 +136,7 @@ def test_what_an_extra_brings_is_named_where_it_is_missing(tmp_path):
         ("demo", "trial"),
         ("down", "trial"),
         ("estimate", "records"),
-        ("play", "board"),
+        ("play", "play"),
         ("report", "report"),
     ],
 )
@@ -168,6 +168,7 @@ def test_an_extra_brings_its_modules(extra):
     [
         ("report", "lab.commands.report"),
         ("trial", "lab.commands.images, lab.trial.runner, lab.evidence"),
+        ("play", "lab.commands.play"),
         ("board", "lab.board.__main__"),
     ],
 )
