@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from lab.errors import LabFault
 from lab.host import processes
 
 STOP_S = 3.0  # nothing of them is kept: they are not waited for as brokers that go in order are
+ROLL_S = 15.0  # until a broker that was told to end has handed over what it leads; some s on a quiet machine
 
 
 @dataclass
@@ -48,21 +51,41 @@ class Quorum:
 
     def check(self) -> None:
         """Raise :class:`LabFault` when a node has died that was not killed."""
-        for node in self.nodes.values():
-            if node.daemon is not None:
-                node.daemon.check()
+        for daemon in [node.daemon for node in self.nodes.values()]:  # another thread may kill one meanwhile
+            if daemon is not None:
+                daemon.check()
 
     def kill(self, number: int) -> int:
         """SIGKILL node ``number``, and return its pid when it is gone. Raises :class:`LabFault` for one that is down."""
+        daemon = self.running(number)
+        daemon.kill()
+        self.nodes[number].daemon = None
+        processes.forget(self.run, daemon.process.pid)
+        return daemon.process.pid
+
+    def roll(self, number: int) -> Callable[[], None]:
+        """Tell node ``number`` to end, as one that is rolled. What it returns waits ROLL_S for that, and starts it again."""
+        daemon = self.running(number)
+        daemon.check()
+        daemon.down = True
+        daemon.process.terminate()
+
+        def again() -> None:
+            with suppress(subprocess.TimeoutExpired):
+                daemon.process.wait(ROLL_S)
+            daemon.process.kill()  # nothing where it has ended
+            daemon.process.wait(timeout=10)
+            processes.forget(self.run, daemon.process.pid)
+            self.start([number])
+
+        return again
+
+    def running(self, number: int) -> processes.Daemon:
+        """The process of node ``number``. Raises :class:`LabFault` for one that is down."""
         daemon = self.nodes[number].daemon
         if daemon is None:
             raise LabFault(f"broker {number} is down already")
-        daemon.check()
-        self.nodes[number].daemon = None
-        daemon.process.kill()
-        daemon.process.wait(timeout=10)
-        processes.forget(self.run, daemon.process.pid)
-        return daemon.process.pid
+        return daemon
 
     def lose(self, number: int, *topics: str) -> int:
         """Delete what node ``number``, which is down, has of ``topics``; returns how many partitions that were."""

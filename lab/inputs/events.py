@@ -14,6 +14,7 @@ from lab.errors import InputError
 from lab.inputs.profile import Profile
 from lab.inputs.workload import MOST_PARTITIONS
 
+OWN_BROKERS = "a trial with brokers of its own: brokers=Brokers()"
 LEADER, COORDINATOR = ROLES = ("leader", "coordinator")
 KEPT, LOST = DISKS = ("kept", "lost")
 MOST_PODS = 200
@@ -74,6 +75,7 @@ class Event:
 
     name: ClassVar[str]  # in the record and in the identity: ``scale_to`` of ``ScaleTo``
     signals: ClassVar[bool] = False  # it signals the process of a consumer
+    asks: ClassVar[bool] = False  # it asks the API server
 
     def __init_subclass__(cls) -> None:
         cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
@@ -135,10 +137,14 @@ class Resume(Event):
 class Delete(Event):
     """Delete the pod of the consumer that owns most partitions: SIGTERM, and SIGKILL when its grace is over."""
 
+    asks = True
+
 
 @dataclass(frozen=True)
 class Restart(Event):
     """Restart every pod of the consumer, as ``kubectl rollout restart`` does; it is through when all new pods are Ready."""
+
+    asks = True
 
     def refusal(self, context: Context) -> str:
         """There must be pods to restart."""
@@ -148,6 +154,8 @@ class Restart(Event):
 @dataclass(frozen=True)
 class ScaleTo(Event):
     """Set the consumer's replicas, as ``kubectl scale`` does; what decides them may change them again."""
+
+    asks = True
 
     replicas: int
 
@@ -159,6 +167,8 @@ class ScaleTo(Event):
 @dataclass(frozen=True)
 class PauseScaling(Event):
     """Pause KEDA by the ScaledObject's annotation, as an operator might and forget."""
+
+    asks = True
 
     def refusal(self, context: Context) -> str:
         """Only KEDA reads the annotation."""
@@ -179,7 +189,7 @@ class KillBroker(Event):
     def refusal(self, context: Context) -> str:
         """A trial has brokers of its own, and a majority of them goes on."""
         if context.brokers is None:
-            return "a trial with brokers of its own: brokers=Brokers()"
+            return OWN_BROKERS
         if self.role not in ROLES or self.disk not in DISKS:
             return f"role {' or '.join(ROLES)}, disk {' or '.join(DISKS)}"
         if down(context.earlier) >= context.brokers.spare:

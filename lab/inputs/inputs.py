@@ -269,7 +269,7 @@ def read(
         beside=tuple(beside),
         driver=driver,
         brokers=brokers,
-        faults=planned(faults, traffic, workload, scale, runtime),
+        faults=planned(faults, traffic, workload, scale, context, schedule(during or {}, given, context)),
         faults_from=source(faults),
         library=library,
         policy_times=policy_times,

@@ -29,6 +29,8 @@ class Step:
 class Decree(Event):
     """A step as it is taken: from ``before`` to ``after`` replicas, or ``bystanders`` beside them; observed for ``hold_s``."""
 
+    asks = True
+
     before: int
     after: int
     bystanders: int

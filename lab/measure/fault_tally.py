@@ -10,14 +10,14 @@ from itertools import pairwise
 from typing import Any
 
 from lab.errors import NoData
-from lab.inputs.faults import BACK_S, CONSUMER, DAEMONS, PODS
+from lab.inputs.faults import BACK_S, CONSUMER, DAEMONS, PODS, STORE
 from lab.measure.faults import injected, losses, under_faults
 from lab.measure.killed import Loss, explained
 from lab.model.hpa_log import FAILED
 from lab.record.store import Record
 from lab.record.trial import Fault
 
-PARTS = frozenset((*DAEMONS, *PODS)) - {CONSUMER}  # what KEDA and the HPA decide by and with
+PARTS = frozenset((*DAEMONS, *PODS)) - {CONSUMER, STORE}  # what KEDA and the HPA decide by and with
 MESSAGES = ("lost", "unseen", "unknown", "copies", "given_up", "unexplained")
 TOTALS = ("trials", "untold", "injections", "omitted", *MESSAGES)
 WORST = "standstill_s"
@@ -90,7 +90,8 @@ def _standstill_s(record: Record, one: Fault) -> float | None:
     """Until each partition had a receipt that began after the fault; one that had no more does not count."""
     try:
         owners = record.owners(one.t)
-        owned = frozenset[int]().union(*owners.values()) if one.pod is None else owners.get(one.pod, frozenset())
+        own = owners.get(one.pod, frozenset()) if one.component == CONSUMER and one.pod is not None else None
+        owned = frozenset[int]().union(*owners.values()) if own is None else own
         later = record.receipts[record.receipts["partition"].isin(owned) & (record.receipts["start"] > one.t)]
     except NoData:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lab.errors import NoData
-from lab.inputs.faults import CONSUMER, CONTROLLERS, KILL, STOP
+from lab.inputs.faults import CONSUMER, CONTROLLERS, KILL, STOP, STORE, TERMINATE
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.kafka import Kafka
 from lab.judge.aggregate import largest, total
@@ -16,18 +16,18 @@ from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Comparison
 from lab.measure.delivery import delivery
 from lab.measure.killed import Loss, explained
+from lab.measure.rebalance import rebalance_spans
 from lab.measure.scaling import policy_excess
 from lab.model import hpa
 from lab.model.hpa import Controller
 from lab.model.hpa_log import replayed
-from lab.record.reports import GIVEN, TAKEN
+from lab.record.reports import GIVEN, TAKEN, Report, reports
 from lab.record.store import Record
 from lab.record.trial import Fault
 
 BACK_S = 15.0  # by which a component that was struck works again: it starts in 3 s on a quiet machine
 SYNCS = 3  # of an HPA, from then on until it decides as the model does
 LOST = "lost"  # how a member reports that it was given up, and its partitions with it
-ANSWER_S = 1.0  # until a member hears that a commit was refused; some ms on a quiet machine
 RECENT_S = 2.0  # lag is scraped twice a second, and a step to 0 is seen so late
 SOURCE = "the schedule of faults (lab.inputs.faults)"
 
@@ -37,9 +37,10 @@ class UnderFaults(Measure):
 
     ``unexplained`` are copies of messages that no fault explains. A fault of a consumer explains one copy of each message that
     was in flight then: the pod had processed it and not committed it, so another one did it later. Of a consumer that was
-    stopped that goes on until it notices that its partitions are another's. ``given_up`` are the copies that are explained by a
-    member that nobody struck and that the group gave up all the same. ``oldest_s`` is the age of the oldest at its fault.
-    ``omitted`` are injections that were planned, and found nothing to strike or never came.
+    stopped that goes on until it notices that its partitions are another's. A consumer dies of a store that is killed. One that
+    is told to end and has its grace drains: nothing of it is in flight. ``given_up`` are the copies that are explained by a
+    member that nobody struck, and that the group gave up all the same, or whose last commit it refused. ``oldest_s`` is the age
+    of the oldest at its fault. ``omitted`` are injections that were planned, and found nothing to strike or never came.
     """
 
     injected = number("faults", "faults injected")
@@ -80,35 +81,69 @@ def injected(record: Record) -> list[Fault]:
 
 
 def losses(record: Record) -> Iterator[Loss]:
-    """What each fault of a consumer may have kept from being committed, in order: nothing of before the pod's last fault."""
+    """What each fault may have kept from being committed by a consumer, in order: nothing of before the pod's last fault."""
     given_up = [one for one in record.handovers if one.event in TAKEN]
+    started = record.reports("started")
     since: dict[str, float] = {}
     for one in sorted(record.trial.faults, key=lambda fault: fault.t):
-        if one.component != CONSUMER or one.pod is None:
-            continue
+        for pod, until in _victims(record, one, given_up, started):
+            yield Loss(pod, one.t, since.get(pod, -math.inf), until)
+            since[pod] = until
+
+
+def _victims(record: Record, one: Fault, given_up: Sequence[Report], started: Sequence[Report]) -> Iterator[tuple[str, float]]:
+    """The consumers that a fault kept from committing, and until when each went on without."""
+    if one.skipped:
+        return
+    if (one.component, one.fault) == (STORE, KILL):  # each ends at its next write, and starts anew
+        left = {told.pod for told in record.reports("left") if told.t <= one.t}
+        for pod in record.owners(one.t).keys() - left:
+            yield pod, next((told.t for told in started if told.pod == pod and told.t > one.t), one.t)
+    elif one.component == CONSUMER and one.pod is not None and one.fault in (KILL, STOP, TERMINATE):
         until = one.t if one.until is None else one.until
         if one.fault == STOP:
             until = next((told.t for told in given_up if told.pod == one.pod and told.t > until), until)
-        yield Loss(one.pod, one.t, since.get(one.pod, -math.inf), until)
-        since[one.pod] = until
+        yield one.pod, until
 
 
 def fenced(record: Record, by_faults: Sequence[Loss]) -> Iterator[Loss]:
-    """What each member had in flight that the group gave up, and that no fault of its own explains already.
+    """What each member had in flight whose partitions went without a commit, and that no fault of its own explains already.
 
-    It is what it processed since a commit was refused first after its last assignment, and since the commit before that, whose
-    answer may have come late.
+    Either the group gave it up, or refused the commit with which it handed them over. Its commits were taken until a
+    rebalance began after its last assignment: the one in which another was given one of the partitions, or a commit was
+    refused. It commits when an interval is over and it is through with what it took. Of two such times the one is that of a
+    commit that was under way.
     """
-    interval_s = record.inputs.workload.commit_interval_ms / 1000 / record.scale.time
+    work = record.inputs.workload
+    each_s = work.commit_interval_ms / 1000 / record.scale.time + (work.batch_ms + work.poll_ms) / 1000
     known = {(one.pod, one.until) for one in by_faults}
-    refused = record.reports("commit_failed")
+    refused, spans = record.reports("commit_failed"), rebalance_spans(record)
     for gone in record.handovers:
-        if gone.event != LOST or (gone.pod, gone.t) in known:
+        if gone.event == GIVEN or (gone.pod, gone.t) in known:
             continue
         told = [one.t for one in record.handovers if one.event == GIVEN and one.pod == gone.pod and one.t < gone.t]
         since = max(told, default=-math.inf)
-        first = min((one.t for one in refused if one.pod == gone.pod and since < one.t <= gone.t), default=gone.t)
-        yield Loss(gone.pod, first, first - 2 * interval_s - ANSWER_S, gone.t)
+        own = [one for one in refused if one.pod == gone.pod and since < one.t <= gone.t]
+        if gone.event != LOST and not (own and _refused(record, gone)):
+            continue
+        first = min((one.t for one in own), default=gone.t)
+        over = min(first, _taken_over(record, gone, since))
+        begun = next((start for start, end in spans if start <= over <= end), over)
+        yield Loss(gone.pod, first, max(since, begun) - 2 * each_s, gone.t)
+
+
+def _taken_over(record: Record, gone: Report, since: float) -> float:
+    """When another was first given one of the partitions of ``gone``, after ``since`` and before its own report; else then."""
+    given = (one for one in record.handovers if one.event == GIVEN and one.pod != gone.pod and since < one.t < gone.t)
+    return next((one.t for one in given if set(one.partitions) & set(gone.partitions)), gone.t)
+
+
+def _refused(record: Record, gone: Report) -> bool:
+    """Whether a member handed partitions over right after the commit of one of them was refused."""
+    events = record.group_events
+    own = events[(events["pod"] == gone.pod) & (events["t"] < gone.t)].sort_values("t", kind="stable")
+    last = reports(own.tail(1), ["commit_failed"])
+    return bool(last) and bool(set(last[0].partitions) & set(gone.partitions))
 
 
 @quantity("steps", "steps to no replica while there was lag")
@@ -161,7 +196,7 @@ def _none(record: Record) -> int:
 def invariants(records: Sequence[Any]) -> Iterator[tuple[Comparison, str]]:
     """What must hold beside at-least-once in ``records``, the runs of trials with such a schedule, each with its sentence."""
     unexplained = total(under_faults(one).unexplained for one in records)
-    yield unexplained == 0, "each copy was in flight at a fault, or at a member that the group gave up"
+    yield unexplained == 0, "each copy was in flight at a fault, or at a member that the group gave up or refused"
     outside = total(policy_excess(one).outside_bounds for one in records)
     yield outside == 0, "the replicas stay within the policy's bounds, whatever is struck"
     yield total(map(stranded, records)) == 0, "no group is scaled to zero while there is lag"

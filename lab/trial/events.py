@@ -109,13 +109,13 @@ def _pause_scaling(event: events.PauseScaling, stage: Stage) -> dict[str, Any]:
 @perform.register
 def _kill_broker(event: events.KillBroker, stage: Stage) -> dict[str, Any]:
     """Kill the broker that ``event`` means; returns its number, its pid, and how many partitions it led."""
-    quorum, replicas = _own(stage)
-    group, on = stage.names["GROUP"], topics.numbering(stage.names).topics
+    quorum, replicas = own_brokers(stage)
+    on = topics.numbering(stage.names).topics
     chosen: list[tuple[int, int]] = []
 
     def found() -> bool:
         with suppress(KafkaException, LabFault):
-            number = replicas.leads_most(*on) if event.role == events.LEADER else replicas.coordinator(group)
+            number = broker_of(event.role, stage, replicas)
             chosen.append((number, sum(one.leader == number for one in replicas.read(*on))))
         return bool(chosen)
 
@@ -128,7 +128,7 @@ def _kill_broker(event: events.KillBroker, stage: Stage) -> dict[str, Any]:
 @perform.register
 def _start_brokers(event: events.StartBrokers, stage: Stage) -> dict[str, Any]:
     """Start the brokers that are down; returns their numbers, and how many s it took until every copy was in sync."""
-    quorum, replicas = _own(stage)
+    quorum, replicas = own_brokers(stage)
     numbers, begun = quorum.down, time.monotonic()
     quorum.start(numbers)
 
@@ -141,7 +141,14 @@ def _start_brokers(event: events.StartBrokers, stage: Stage) -> dict[str, Any]:
     return {"brokers": numbers, "in_sync_s": round(time.monotonic() - begun, 3)}
 
 
-def _own(stage: Stage) -> tuple[Quorum, Replicas]:
+def broker_of(role: str, stage: Stage, replicas: Replicas) -> int:
+    """The broker that leads most of the trial's partitions, or coordinates its group; raises like :class:`Replicas`."""
+    if role == events.LEADER:
+        return replicas.leads_most(*topics.numbering(stage.names).topics)
+    return replicas.coordinator(stage.names["GROUP"])
+
+
+def own_brokers(stage: Stage) -> tuple[Quorum, Replicas]:
     """The trial's own brokers, and the copies on them."""
     if stage.brokers is None:
         raise LabFault("the trial has no brokers of its own")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import http.client
+import itertools
 import signal
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,19 +15,34 @@ from typing import Any
 
 from lab import clock
 from lab.errors import LabFault
-from lab.inputs.faults import CONSUMER, KILL, PODS, TERMINATE, Injection
+from lab.inputs.faults import (
+    BROKER,
+    CONSUMER,
+    EVICT,
+    KILL,
+    NODE,
+    PODS,
+    ROLLOUT,
+    ROOTS,
+    SLOW,
+    STORM,
+    TERMINATE,
+    Injection,
+)
 from lab.record.trial import Fault
-from lab.trial import signals
+from lab.trial import disruptions, scaling, signals
 from lab.trial.closing import reason
+from lab.trial.disruptions import Storm, Undo
 from lab.trial.stage import Stage
 
-Undo = Callable[[], object]
-SIGNALS = {"sigkill": signal.SIGKILL, "sigstop": signal.SIGSTOP, "sigterm": signal.SIGTERM}
+SIGNALS = {"sigkill": signal.SIGKILL, "sigstop": signal.SIGSTOP, "sigterm": signal.SIGTERM, "slow": signal.SIGSTOP}
 METRICS_PORT = 9090  # of manifests/consumer
 ASK_S = 0.5
 AIM_S = 1.0  # so long a consumer is looked for that is in a batch
 LOOK_S = 0.005
-CLOSE_S = 30.0  # a component's process is started in some ms
+OUT_S = 0.1  # how often a rolling update looks for the scale-out that it waits for
+PULSES_S = {signal.SIGSTOP: 0.2, signal.SIGCONT: 0.05}  # what is slow stands still for four fifths of the time
+CLOSE_S = 45.0  # a component's process is started in some ms; the API server, or a broker that is rolled, takes 20 s at most
 
 
 @contextmanager
@@ -53,7 +69,10 @@ class Nemesis:
 
     def __init__(self, stage: Stage, start: float) -> None:
         self._stage = stage
-        self._due = [(start + one.at, n, one) for n, one in enumerate(stage.inputs.faults)]
+        self._due: list[tuple[float, int, Callable[[], None]]] = []  # by time, then in turn: a heap
+        self._turn = itertools.count()
+        for one in stage.inputs.faults:
+            self._at(start + one.at, partial(self._begin, one, start + one.at + one.for_s))
         self._struck: dict[Injection, tuple[Fault, Undo]] = {}  # what is to be taken back
         self._fault = ""
         self._over = threading.Event()
@@ -75,39 +94,74 @@ class Nemesis:
     def _run(self) -> None:
         """Injections and their ends come in the order of their time."""
         try:
-            heapq.heapify(self._due)
             while self._due:
-                at, number, one = heapq.heappop(self._due)
+                at, _, do = heapq.heappop(self._due)
                 if self._over.wait(max(0.0, at - clock.now())):
                     break
-                if one in self._struck:
-                    self._end(one)
-                elif self._strike(one):
-                    heapq.heappush(self._due, (clock.now() + one.for_s, number, one))
+                do()
         except Exception as error:
             self._lose(error)
-        for one in list(self._struck):
+        rest = [partial(self._end, one) for one in sorted(self._struck, key=lambda one: one.component not in ROOTS)]
+        if any(one.component in ROOTS for one in self._stage.inputs.faults):  # what takes the trial down asks it
+            rest.append(partial(disruptions.await_api, self._stage))
+        for do in rest:
             try:
-                self._end(one)
+                do()
             except Exception as error:
                 self._lose(error)
+
+    def _at(self, t: float, do: Callable[[], None]) -> None:
+        heapq.heappush(self._due, (t, next(self._turn), do))
 
     def _lose(self, error: Exception) -> None:
         self._fault = self._fault or f"a fault could not be injected or taken back: {reason(error)}"
 
-    def _strike(self, one: Injection) -> bool:
-        """Inject a fault and keep its row; returns whether it is to be taken back."""
-        fault, undo = self._strike_pod(one) if one.component in PODS else self._strike_daemon(one)
+    def _begin(self, one: Injection, latest: float) -> None:
+        """Inject a fault, keep its row, and let it end. A rolling update waits for a scale-out, until ``latest``."""
+        if one.kind == ROLLOUT and clock.now() < latest and not disruptions.scaling_out(self._stage):
+            self._at(clock.now() + OUT_S, partial(self._begin, one, latest))
+            return
+        fault, undo = self._strike(one)
+        self._stage.journal.add_fault(fault)
         if undo is not None:
             self._struck[one] = fault, undo
-        self._stage.journal.add_fault(fault)
-        return undo is not None
+            self._at(clock.now() + one.for_s, partial(self._end, one))
+
+    def _strike(self, one: Injection) -> tuple[Fault, Undo | None]:
+        if one.component in PODS:
+            return self._strike_pod(one)
+        if one.kind == STORM:
+            return row(one), Storm(self._stage).close
+        if one.component == NODE:
+            empty, undo = disruptions.drain(self._stage)
+            self._struck[one] = row(one), undo  # what fails halfway is taken back, too
+            return self._asked(one, empty), undo
+        if one.component == BROKER:
+            struck = disruptions.strike_broker(self._stage, one)
+            return (row(one, skipped=struck), None) if isinstance(struck, str) else (row(one, pid=struck[0]), struck[1])
+        return self._strike_daemon(one)
 
     def _end(self, one: Injection) -> None:
-        """Take a fault back."""
-        fault, undo = self._struck.pop(one)
-        undo()
-        self._stage.journal.add_fault(replace(fault, until=clock.now()))
+        """Take a fault back, unless it is."""
+        if one in self._struck:
+            fault, undo = self._struck.pop(one)
+            said = undo()
+            skipped = said if isinstance(said, str) else fault.skipped
+            self._stage.journal.add_fault(replace(fault, until=clock.now(), skipped=skipped))
+
+    def _pulse(self, one: Injection, send: Callable[[signal.Signals], object], turn: Iterator[signal.Signals]) -> None:
+        """Let what is slow go on for a moment, and stop it again, until it is taken back."""
+        if one in self._struck:
+            send(sent := next(turn))
+            self._at(clock.now() + PULSES_S[sent], partial(self._pulse, one, send, turn))
+
+    def _asked(self, one: Injection, do: Callable[[], object], **known: Any) -> Fault:
+        """The row of what the API server is asked for; it may be away by a fault of its own."""
+        try:
+            do()
+        except LabFault as error:
+            known["skipped"] = reason(error)
+        return row(one, **known)
 
     def _strike_daemon(self, one: Injection) -> tuple[Fault, Undo]:
         daemon = self._stage.cluster.component(one.component)
@@ -125,18 +179,27 @@ class Nemesis:
         stopped = {fault.pod for fault, _ in self._struck.values()}
         if not (pods := ranked(containers, owned, stopped, one)):
             return row(one, skipped=f"no {one.component} was at work"), None
+        if one.kind == ROLLOUT:
+            again = partial(scaling.roll, self._stage)
+            return self._asked(one, partial(disruptions.ask, again, "the rolling update begun", disruptions.ASK_S)), None
         taken: int | None = None
         if one.component == CONSUMER and one.kind == KILL:
             pods, taken = self._aim(pods)
         pod = pods[0]
+        known: dict[str, Any] = {"pod": pod, "pid": _pid(containers[pod]), "owned": owned.get(pod), "in_flight": taken}
+        if one.kind == EVICT:
+            return self._asked(one, partial(disruptions.evict, self._stage, pod), **known), None
         send = partial(self._send, pod, containers[pod])
         if not send(SIGNALS[one.kind]):
             return row(one, skipped=f"{pod} ended just before"), None
-        fault = row(one, pod=pod, pid=_pid(containers[pod]), owned=owned.get(pod), in_flight=taken)
+        fault = row(one, **known)
         if one.kind == TERMINATE:
             self._over.wait(one.for_s)
             send(signal.SIGKILL)
             return replace(fault, until=clock.now()), None
+        if one.kind == SLOW:
+            turn = itertools.cycle((signal.SIGCONT, signal.SIGSTOP))
+            self._at(fault.t + PULSES_S[signal.SIGSTOP], partial(self._pulse, one, send, turn))
         return fault, None if one.kind == KILL else partial(send, signal.SIGCONT)
 
     def _aim(self, pods: Sequence[str]) -> tuple[list[str], int]:

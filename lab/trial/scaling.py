@@ -71,14 +71,19 @@ def _settled(stage: Stage, members: int) -> bool:
 
 def restart(event: Restart, stage: Stage) -> dict[str, Any]:
     """Restart as ``kubectl rollout restart``; returns the number of pods. Raises :class:`LabFault` after RESTART_DEADLINE_S."""
+    generation = roll(stage)
+    stage.transitions.wait(lambda: is_through(stage, generation), RESTART_DEADLINE_S, "every pod restarted", stage.check)
+    return {"pods": stage.field(CONSUMER, "spec", "replicas")}
+
+
+def roll(stage: Stage) -> int:
+    """Begin a rolling restart; returns the generation of the template with which it is through."""
     at = datetime.fromtimestamp(clock.now(), UTC).isoformat()
     body = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED: at}}}}}
     resource = DynamicClient(stage.api).resources.get(api_version="apps/v1", kind=stage.owner(CONSUMER))
     content_type = "application/merge-patch+json"
     patched = resource.patch(body=body, name=CONSUMER, namespace=stage.namespace, content_type=content_type)
-    generation = int(patched.metadata.generation)
-    stage.transitions.wait(lambda: is_through(stage, generation), RESTART_DEADLINE_S, "every pod restarted", stage.check)
-    return {"pods": stage.field(CONSUMER, "spec", "replicas")}
+    return int(patched.metadata.generation)
 
 
 def is_through(stage: Stage, generation: int) -> bool:

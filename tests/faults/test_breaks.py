@@ -12,8 +12,28 @@ from lab import yamlfile
 from lab.errors import NoData
 from lab.inputs import inputs
 from lab.inputs import scale as scales
-from lab.inputs.events import Delete, Pause, PauseScaling, Resume, ScaleTo
-from lab.inputs.faults import CONSUMER, DAEMONS, EXPORTER, KILL, STOP, TERMINATE, Injection, load
+from lab.inputs.events import Brokers, Delete, Pause, PauseScaling, Resume, ScaleTo
+from lab.inputs.faults import (
+    BROKER,
+    CONSUMER,
+    CONTROLLERS,
+    DAEMONS,
+    DRAIN,
+    EVICT,
+    EXPORTER,
+    GROUP,
+    KILL,
+    LAG_SCALER,
+    NODE,
+    ROLLOUT,
+    SLOW,
+    STOP,
+    STORE,
+    STORM,
+    TERMINATE,
+    Injection,
+    load,
+)
 from lab.inputs.inputs import DRAINED, REPLAYED
 from lab.inputs.workload import Workload
 from lab.measure.delivery import delivery, undelivered
@@ -33,14 +53,37 @@ PHASES = {"baseline": 0, "pause": 150, "resume": 540, "more": 780}
 PAUSE = {"kind": "steps", "duration": 1020, "steps": [{"at": at, "rate": 400, "phase": name} for name, at in PHASES.items()]}
 # At quick scale 10 s, 20 s and 30 s: all is over when the group has come back down.
 SPIKE = {"kind": "step", "rate": 250, "spike_mult": 6, "baseline": 300, "spike_hold": 600, "duration": 1800}
+WORKERS = ("keda-operator", "keda-adapter", CONTROLLERS, "kube-scheduler", "prometheus", "kube-state-metrics")
 STRUCK = [
     *(Injection(at, CONSUMER, KILL, 0.0, 0.0) for at in (3.0, 12.0, 14.0, 33.0)),
     *(Injection(at, CONSUMER, TERMINATE, at / 1000, 0.5) for at in (17.0, 35.0)),
     Injection(13.0, CONSUMER, STOP, 8.0, 0.0),
     Injection(15.0, EXPORTER, KILL, 0.0, 0.0),
     Injection(38.0, EXPORTER, STOP, 3.0, 0.0),
-    *(Injection(8.0 + n, component, KILL, 2.0, 0.0) for n, component in enumerate(DAEMONS)),
-    *(Injection(24.0 + n, component, STOP, 2.0, 0.0) for n, component in enumerate(DAEMONS)),
+    *(Injection(8.0 + n, component, KILL, 2.0, 0.0) for n, component in enumerate(WORKERS)),
+    *(Injection(24.0 + n, component, STOP, 2.0, 0.0) for n, component in enumerate(WORKERS)),
+]
+# The spike is from 10 to 30 s, and the group scales in some 10 s later.
+OUTAGES = [
+    Injection(6.0, CONSUMER, EVICT, 0.0, 0.0),
+    Injection(10.5, CONSUMER, ROLLOUT, 5.0, 0.0),
+    Injection(17.0, "etcd", KILL, 2.0, 0.0),
+    Injection(23.0, "keda-webhooks", KILL, 2.0, 0.0),
+    Injection(24.0, "metrics-server", KILL, 2.0, 0.0),
+    Injection(28.0, "kube-apiserver", STOP, 3.0, 0.0),
+    Injection(33.0, GROUP, STORM, 6.0, 0.0),
+    Injection(42.0, "kube-apiserver", KILL, 2.0, 0.0),
+    Injection(52.0, NODE, DRAIN, 3.0, 0.0),
+]
+OWN = [
+    Injection(5.0, BROKER, STOP, 3.0, 0.6),
+    Injection(12.0, STORE, SLOW, 3.0, 0.0),
+    Injection(16.0, LAG_SCALER, KILL, 0.0, 0.0),
+    Injection(18.0, STORE, STOP, 3.0, 0.0),
+    Injection(20.0, BROKER, TERMINATE, 6.0, 0.0),
+    Injection(36.0, STORE, KILL, 0.0, 0.0),
+    Injection(40.0, LAG_SCALER, STOP, 3.0, 0.0),
+    Injection(42.0, BROKER, KILL, 4.0, 0.6),
 ]
 
 
@@ -48,8 +91,8 @@ STRUCK = [
 def broken(run):
     """Runs a short step, or another profile, with events; returns the record."""
 
-    def record(workload, during, seed, profile="short-step", duration_s=20, policy="lag", until=DRAINED, faults=None):
-        how = {"until": until, "during": during, "faults": faults}
+    def record(workload, during, seed, profile="short-step", duration_s=20, policy="lag", until=DRAINED, **more):
+        how = {"until": until, "during": during, **more}
         read = inputs.read(profile, policy, workload, seed, scales.load("quick"), "binary", **how)
         return run(dataclasses.replace(read, profile=dataclasses.replace(read.profile, duration=duration_s)))[0]
 
@@ -172,3 +215,26 @@ def test_the_one_fault_that_loses_messages_is_found(run, tmp_path):
 
     minimised(lambda sides, turn: run(*sides), breaches, tmp_path, 12)([chosen], Turn(1, 1, 1, 1))
     assert load(tmp_path / f"faults-{chosen.id}.json") == (culprit,)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("faults", "policy", "work", "brokers"),
+    [
+        pytest.param(OUTAGES, "lag-4500", {}, None, id="control-plane"),
+        pytest.param(OWN, "lasting-4500", {"store_slots": 24}, Brokers(), id="brokers-and-store"),
+    ],
+)
+def test_a_group_comes_through_outages(broken, tmp_path, faults, policy, work, brokers):
+    """Of what it runs on. The trial goes to its end, no message is lost, and each copy is explained."""
+    profile = tmp_path / "spike.yaml"
+    profile.write_text(yaml.safe_dump(SPIKE))
+    record = broken(slim(session_timeout_ms=6000, **work), {}, 6, profile, 60, policy=policy, faults=faults, brokers=brokers)
+    assert (record.trial.ended, record.trial.missing) == ("complete", {})
+    assert [one for one in record.trial.faults if one.skipped] == []
+    found = under_faults(record)
+    assert (found.injected.value, found.omitted.value) == (len(faults), 0)
+    assert (found.lost.value, found.unseen.value, found.unknown.value, found.unexplained.value) == (0, 0, 0, 0)
+    assert undelivered(record).value == 0
+    assert (policy_excess(record).outside_bounds.value, stranded(record).value) == (0, 0)
+    assert back_s(record).number > 0

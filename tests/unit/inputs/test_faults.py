@@ -11,7 +11,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.inputs import duet, faults
-from lab.inputs.faults import COMPONENTS, CONSUMER, KILL, KINDS, STOP, TERMINATE, Faults, Injection, Timing, schedule
+from lab.inputs.events import Brokers, KillBroker, ScaleTo, StartBrokers
+from lab.inputs.faults import (
+    BROKER,
+    COMPONENTS,
+    CONSUMER,
+    DAEMONS,
+    DRAIN,
+    EVICT,
+    GROUP,
+    KILL,
+    KINDS,
+    LAG_SCALER,
+    ROLLOUT,
+    ROOTS,
+    SHAKEN,
+    STOP,
+    STORE,
+    TERMINATE,
+    Faults,
+    Injection,
+    Timing,
+    schedule,
+)
 from lab.inputs.inputs import Inputs
 from lab.inputs.workload import Workload
 from lab.record.store import write_json
@@ -31,6 +53,7 @@ TIMINGS = st.builds(
 )
 STRUCK = Injection(10.0, "keda-operator", KILL, 2.0, 0.5)
 read = partial(trial, profile="step-10x", policy="lag")
+WHOLE = {"policy": "lasting-4500", "workload": Workload(store_slots=4), "brokers": Brokers()}
 
 
 @given(PLANS, TIMINGS)
@@ -45,25 +68,28 @@ def test_a_schedule_is_bounded_and_over_before_the_profile(plan, timing):
         one.check(timing.driven_s - faults.REST_S, "a schedule")
         if (one.component, one.kind) == (CONSUMER, STOP):
             assert one.for_s > timing.session_s
-        if one.kind == TERMINATE:
+        if (one.component, one.kind) == (CONSUMER, TERMINATE):
             assert one.for_s <= timing.work_s + 0.001  # it is rounded
-        minute = [other for other in found if one.at - faults.MINUTE_S < other.at <= one.at and other.component == CONSUMER]
-        assert one.component != CONSUMER or len(minute) <= faults.MOST_SHAKES
+        minute = [other for other in found if one.at - faults.MINUTE_S < other.at <= one.at and other.component in SHAKEN]
+        assert one.component not in SHAKEN or len(minute) <= faults.MOST_SHAKES
+        assert one.component != GROUP or one.for_s <= faults.MINUTE_S
+        away = [other for other in found if other.component in ROOTS and other.at - one.for_s < one.at < other.at + other.for_s]
+        assert away in ([], [one]) or not (one.component in DAEMONS or one.kind in (EVICT, ROLLOUT, DRAIN))
     for component in COMPONENTS:
         own = [one for one in found if one.component == component and (component != CONSUMER or one.kind == STOP)]
         assert all(one.at + one.for_s < other.at for one, other in pairwise(own))
 
 
-def test_seeds_differ_and_an_hour_has_every_kind():
-    """Half of the injections strike a consumer, as long as the minute allows it."""
+def test_seeds_differ_and_hours_have_every_kind():
+    """In some of them. Half of the injections shake the group, as long as the minute allows it."""
     timing = Timing(driven_s=3600, session_s=10, work_s=0.05, away_s=60)
-    one, other = (schedule(Faults(seed, interval_s=20), timing) for seed in (1, 2))
-    assert one != other
-    assert {(each.component, each.kind) for each in one + other} == set(Faults(0).pairs)
+    one, *others = (schedule(Faults(seed, interval_s=20), timing) for seed in range(1, 7))
+    assert one != others[0]
+    assert {(each.component, each.kind) for each in sum(others, one)} == set(Faults(0).pairs)
     assert len(one) == faults.MOST
-    assert 0.3 < sum(each.component == CONSUMER for each in one) / len(one) < 0.7
-    dense = Faults(1, interval_s=1, victims=(CONSUMER,))
-    assert len(schedule(dense, replace(timing, driven_s=60))) == faults.MOST_SHAKES
+    assert 0.3 < sum(each.component in SHAKEN for each in one) / len(one) < 0.7
+    dense = Faults(1, interval_s=1, victims=SHAKEN)
+    assert len(schedule(dense, replace(timing, driven_s=60, away_s=5))) == faults.MOST_SHAKES
 
 
 @pytest.mark.parametrize(
@@ -95,11 +121,35 @@ def test_a_schedule_is_an_input_of_its_trial():
         ({"faults": Faults(1), "runtime": "kind"}, "faults: Faults(seed=1"),
         ({"faults": Faults(1, interval_s=0.1)}, "faults.interval_s: 0.1 | 1 to 3600 s"),
         ({"faults": Faults(1, kinds=("sighup",))}, "faults.kinds: ('sighup',) | some of sigkill, sigstop, sigterm"),
-        ({"faults": Faults(1, victims=("etcd",))}, "faults.victims: ('etcd',) | some of consumer, lag-exporter, "),
-        ({"faults": Faults(1, kinds=(TERMINATE,), victims=("prometheus",))}, "faults.kinds: ('sigterm',) | sigterm for a con"),
+        ({"faults": Faults(1, victims=("kubelet",))}, "faults.victims: ('kubelet',) | some of consumer, group, node, "),
+        (
+            {"faults": Faults(1, kinds=(TERMINATE,), victims=("prometheus",))},
+            "faults.kinds: ('sigterm',) | sigkill or sigstop for prom",
+        ),
         ({"faults": (replace(STRUCK, at=139.0),)}, "| from 0 to 140 s, when the profile is over"),
         ({"faults": (replace(STRUCK, draw=1.0),)}, "and a draw below 1"),
-        ({"faults": (replace(STRUCK, kind=TERMINATE),)}, "| sigkill or sigstop or sigterm of one of consumer, "),
+        ({"faults": (replace(STRUCK, kind=TERMINATE),)}, "| sigkill or sigstop for keda-operator"),
+        ({"faults": (replace(STRUCK, component="kubelet"),)}, "| one of consumer, group, node, "),
+        (
+            {"faults": Faults(1, victims=(CONSUMER, BROKER))},
+            "faults.victims: 'broker' | a trial with brokers of its own: brokers=",
+        ),
+        ({"faults": Faults(1, victims=(STORE,))}, "faults.victims: 'store' | a workload with store_slots"),
+        ({"faults": Faults(1, kinds=("slow",))}, "faults.kinds: 'slow' | a workload with store_slots"),
+        ({"faults": (replace(STRUCK, component=LAG_SCALER),)}, "| a policy with an external trigger"),
+        (
+            {"faults": Faults(1, victims=ROOTS[:1]), "during": {"baseline": ScaleTo(3)}},
+            "'etcd' | no event, and no step by decree",
+        ),
+        ({"faults": Faults(1, victims=ROOTS), "policy": "up-and-down"}, "'etcd' | no event, and no step by decree"),
+        (
+            {
+                "faults": Faults(1, victims=(BROKER,)),
+                "brokers": Brokers(),
+                "during": {"baseline": [KillBroker(), StartBrokers()]},
+            },
+            "'broker' | no KillBroker beside it",
+        ),
     ],
 )
 def test_faults_that_can_not_be_are_one_clear_line(how, line):
@@ -107,6 +157,16 @@ def test_faults_that_can_not_be_are_one_clear_line(how, line):
     said = refused(read, **how)
     assert said.startswith("trial: faults")
     assert line in said
+
+
+def test_a_plan_strikes_what_its_trial_has():
+    """All components of one that has them all, and of a plain one no broker, store or lag scaler: its session may have both."""
+    found = {
+        name: {one.component for seed in range(12) for one in read(faults=Faults(seed, interval_s=6), **how).faults}
+        for name, how in (("plain", {}), ("whole", WHOLE))
+    }
+    assert found["whole"] == set(COMPONENTS)
+    assert found["plain"] == set(COMPONENTS) - {BROKER, STORE, LAG_SCALER}
 
 
 def test_a_profile_that_is_over_at_once_has_no_faults(tmp_path):

@@ -4,8 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from lab.cluster import broker
 from lab.cluster.quorum import Node, Quorum
+from lab.errors import LabFault
+from lab.host import processes
 from lab.kafka.replicas import Partition, Replicas, coordinating, whole
+from lab.wait import until
 
 ALL, TWO = frozenset({1, 2, 3}), frozenset({1, 3})
 
@@ -56,3 +60,23 @@ def test_a_dead_brokers_copies_of_every_topic_are_lost(tmp_path):
     (tmp_path / "data" / "meta.properties").write_text("")
     assert Quorum(tmp_path, tmp_path, {1: Node("b:1", tmp_path)}).lose(1, "events", "events-2") == 3
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["events-3-0", "meta.properties", "receipts-0"]
+
+
+def test_a_broker_that_is_rolled_ends_and_is_started_again(tmp_path, monkeypatch):
+    """Meanwhile it is no fault that it is down."""
+
+    def begin(run, _folder, name):
+        return processes.start(run, name, ["sleep", "300"])
+
+    monkeypatch.setattr(broker, "begin", begin)
+    made = Quorum(tmp_path, tmp_path / "nodes", {1: Node("b:1", tmp_path)})
+    made.start([1])
+    first = made.running(1)
+    again = made.roll(1)
+    until(lambda: first.process.poll() is not None, 10, "ended", made.check, every_s=0.01)
+    again()
+    assert made.running(1).process.poll() is None
+    made.check()
+    made.close()
+    with pytest.raises(LabFault, match="broker 1 is down already"):
+        made.roll(1)

@@ -31,12 +31,9 @@ PLANNED = [Injection(**one) for one in SCHEDULE]
 KILLED = Fault(100.0, "sigkill", "a", injection=PLANNED[0])
 STOPPED = Fault(120.0, "sigstop", "a", until=132.0, injection=PLANNED[1])
 AWAY = Fault(140.0, "sigkill", component="keda-operator", until=142.0, injection=PLANNED[2])
+EVICTED = Fault(100.0, "evict", "a", injection=PLANNED[0])
+STORELESS = Fault(120.0, "sigkill", "store-x", component="store", injection=PLANNED[1])
 FAST = {"faults": SCHEDULE, "workload": {"commit_interval_ms": 500}}
-
-
-def given_up_at(t):
-    """c is given up, and partition 5 with it."""
-    return given_up(t, "c", 5, event="lost")
 
 
 def under(folder, receipts, doubled=(), faults=(KILLED, STOPPED, AWAY), told=(), **more):
@@ -73,13 +70,48 @@ def test_each_copy_is_explained_by_what_was_in_flight_at_a_fault(tmp_path, recei
     assert (found.lost.value, found.unseen.value, found.unknown.value) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(("end", "given_up"), [(149.0, 10), (145.0, 0)])
-def test_a_member_that_was_given_up_explains_what_it_could_not_commit(tmp_path, end, given_up):
-    """From two commit intervals before a commit was refused until it notices. What it did before that was committed."""
-    told = [assigned(140, "c", 5), report(148, "c", "commit_failed", partitions=[5]), given_up_at(150)]
+@pytest.mark.parametrize(
+    ("faults", "a", "told", "unexplained"),
+    [
+        ([EVICTED], 99.9, (), 10),  # it was told to end, and drains
+        ([STORELESS], 119.0, (), 0),
+        ([STORELESS], 121.0, (), 10),  # after the store was killed, and so long as it is not started anew
+        ([STORELESS], 121.0, [report(122, "a", "started")], 0),
+        ([STORELESS], 119.0, [report(115, "a", "left", committed=True)], 10),  # it was gone before
+        ([STORELESS, STOPPED], 119.0, (), 0),
+    ],
+)
+def test_a_fault_explains_what_its_consumers_could_not_commit(tmp_path, faults, a, told, unexplained):
+    """All consumers die of a store that is killed, each at its next write."""
+    receipts = [done("a", 0, 0, 9, a), done("b", 0, 0, 9, 131.0)]
+    made = under(tmp_path, receipts, [range_of(0, 0, 9)], faults, told)
+    assert under_faults(made).unexplained.value == unexplained
+
+
+@pytest.mark.parametrize(
+    ("end", "event", "others", "by_given_up"),
+    [
+        (149.0, "lost", (), 10),
+        (146.4, "lost", (), 0),
+        (146.4, "lost", [assigned(147.2, "d", 5)], 10),
+        (145.9, "lost", [assigned(147.2, "d", 5)], 0),
+        (146.4, "lost", [assigned(147.2, "d", 6)], 0),  # another partition
+        (145.9, "lost", [assigned(147.2, "d", 5), assigned(146.8, "e", 6)], 10),  # the rebalance had begun before
+        (149.0, "revoked", (), 10),  # the commit with which it handed over was refused
+        (149.0, "revoked", [report(149.5, "c", "assigned", partitions=[], owned=1)], 0),
+    ],
+)
+def test_a_member_explains_what_it_could_not_commit(tmp_path, end, event, others, by_given_up):
+    """From two commits before the rebalance in which it was given up, until it notices. What it did before was committed."""
+    told = [
+        assigned(140, "c", 5),
+        report(148, "c", "commit_failed", partitions=[5]),
+        given_up(150, "c", 5, event=event),
+        *others,
+    ]
     receipts = [done("c", 5, 0, 9, end), done("d", 5, 0, 9, 151.0)]
     found = under_faults(under(tmp_path, receipts, [range_of(5, 0, 9)], told=told, inputs=FAST))
-    assert (found.given_up.value, found.unexplained.value) == (given_up, 10 - given_up)
+    assert (found.given_up.value, found.unexplained.value) == (by_given_up, 10 - by_given_up)
 
 
 def test_what_struck_nothing_is_omitted(tmp_path):
