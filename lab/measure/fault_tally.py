@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from lab.errors import NoData
 from lab.inputs.faults import BACK_S, CONSUMER, DAEMONS, PODS, STORE
 from lab.measure.faults import injected, losses, under_faults
@@ -32,7 +34,8 @@ class Followed:
     Of a part of the control plane ``standstill_s`` is the longest time without a decision of the HPA that the fault fell into.
     While it was away so many syncs were ``due``, ``decided``, and ``failed`` for want of a metric, and the wanted replicas
     changed in ``steps``; ``alone``: no other part was away or starting then. Of any other component ``standstill_s`` is the
-    longest time in which nothing was processed of a partition: of those that the struck pod owned, else of all.
+    longest time in which a message waited and nothing was processed of its partition: of those that the struck pod owned, else
+    of all.
     """
 
     component: str
@@ -50,6 +53,7 @@ def followed(record: Record) -> list[Followed]:
     struck = sorted(injected(record), key=lambda fault: fault.t)
     parts = [one for one in struck if one.component in PARTS]
     decided, failed, steps, found = list[float](), list[float](), list[float](), list[Followed]()
+    produced = _produced(record)
     with suppress(NoData):  # a trial without an HPA
         decided = [one.at for one in record.hpa_syncs]
         failed = [line.t for line in record.hpa_lines if line.words == FAILED]
@@ -57,7 +61,7 @@ def followed(record: Record) -> list[Followed]:
         steps = [change.t for change in record.scalings]
     for one in struck:
         if one.component not in PARTS:
-            found.append(Followed(one.component, one.fault, _standstill_s(record, one)))
+            found.append(Followed(one.component, one.fault, _standstill_s(record, one, produced)))
             continue
         over = _over(one)
         others = [other for other in parts if other is not one and other.t < over and _over(other) + BACK_S > one.t]
@@ -86,8 +90,23 @@ def _between(one: Fault, times: Iterable[float]) -> int:
     return sum(one.t < at <= _over(one) for at in times)
 
 
-def _standstill_s(record: Record, one: Fault) -> float | None:
-    """Until each partition had a receipt that began after the fault; one that had no more does not count."""
+def _produced(record: Record) -> Mapping[tuple[int, int], float]:
+    """When the messages were produced with which receipts begin (epoch s), by partition and offset; none without a ledger."""
+    found: dict[tuple[int, int], float] = {}
+    with suppress(NoData):
+        firsts = record.receipts["first"].unique()
+        for partitions, offsets, times in record.event_parts("partition", "offset", "ts"):  # ns
+            some = np.isin(offsets, firsts)
+            places = zip(partitions[some].tolist(), offsets[some].tolist(), strict=True)
+            found |= dict(zip(places, (times[some] / 1e9).tolist(), strict=True))
+    return found
+
+
+def _standstill_s(record: Record, one: Fault, produced: Mapping[tuple[int, int], float]) -> float | None:
+    """Until each partition had a receipt that began after the fault, from then on or from when its first message came.
+
+    A partition that had no more does not count.
+    """
     try:
         owners = record.owners(one.t)
         own = owners.get(one.pod, frozenset()) if one.component == CONSUMER and one.pod is not None else None
@@ -95,8 +114,9 @@ def _standstill_s(record: Record, one: Fault) -> float | None:
         later = record.receipts[record.receipts["partition"].isin(owned) & (record.receipts["start"] > one.t)]
     except NoData:
         return None
-    ends = later.groupby("partition")["end"].min()
-    return None if ends.empty else float(ends.max() - one.t)
+    nexts = later.sort_values("end").drop_duplicates("partition")[["partition", "first", "end"]]
+    waits = [end - max(one.t, produced.get((part, first), one.t)) for part, first, end in nexts.itertuples(index=False)]
+    return float(max(waits)) if waits else None
 
 
 def tally(records: Iterable[Record]) -> dict[str, Any]:

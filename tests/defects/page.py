@@ -43,15 +43,15 @@ words "cured upstream". The test has the whole answer: what users report, what i
 FAULTS = """## What do faults do to a group that scales?
 {injections} [faults](write-an-experiment.md#faults) struck in {trials} trials, whose bursts scale a group out and in, at quick.
 {lost} messages were lost, {unseen} never reached and {unknown} of unknown fate. {copies} were processed again,
-{unexplained} of them for no reason that is known.{untold} `tox -e faults` runs
-[such trials](../tests/experiments/test_faults.py).
+{given_up} of them of members that the group had given up, and {unexplained} for no reason that is known.{untold}
+`tox -e faults` runs [such trials](../tests/experiments/test_faults.py).
 
 | struck | how | times | worst standstill, s | copies |
 |---|---|---|---|---|
 {struck}
 
-A consumer's standstill is that of a partition which it owned. Any other's is the longest time between two decisions of the HPA,
-which syncs twice a second there. Faults overlap, so a standstill may be that of several.
+A consumer's standstill is that of a partition which it owned and in which a message waited. Any other's is the longest time
+between two decisions of the HPA, which syncs twice a second there. Faults overlap, so a standstill may be that of several.
 
 ## What do KEDA and the HPA do while a part of the control plane is away?
 By the faults above that no other part's overlapped.

@@ -96,7 +96,7 @@ def test_what_faults_did_is_on_the_page() -> None:
     one = dict.fromkeys(TOTALS, 0) | {"injections": 903, "copies": 1200, "struck": [consumer, operator | {"failed": 4}]}
     found = page.faults([one, one | {"untold": 1, "struck": [operator | {WORST: 5.0}, scheduler]}])
     assert "1,806 [faults]" in found
-    assert " 1 of the trials left no record of it. " in found
+    assert " 1 of the trials left no record of it.\n" in found
     rows = [line for line in found.splitlines() if line.startswith("| ") and "---" not in line]
     assert rows[1:4] == [
         "| consumer | evict | 900 | 9.0 | 1,200 |",

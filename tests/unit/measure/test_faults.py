@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lab.inputs.faults import CONSUMER, CONTROLLERS, Injection
@@ -187,6 +188,13 @@ def test_what_followed_each_fault_is_told(tmp_path):
         Followed("kube-scheduler", "sigkill", 16.0, alone=False, due=pytest.approx(4 / 15), decided=2, failed=1, steps=1),
         Followed("lag-exporter", "sigkill", 16.0, alone=True),
     ]
+
+
+def test_a_partition_stands_still_while_a_message_waits(tmp_path):
+    """From when it was produced, where that was after the fault: a partition without a message has nothing to do."""
+    made = told(under(tmp_path, [done("a", 0, 0, 9, 99.9), done("b", 0, 10, 19, 131.0)], faults=(KILLED,)))
+    vars(made)["event_parts"] = lambda *_: iter([(np.array([0, 0]), np.array([0, 10]), np.array([90, 128]) * 10**9)])
+    assert followed(made) == [Followed(CONSUMER, "sigkill", pytest.approx(3.0))]
 
 
 def test_tallies_add_up_and_keep_the_worst(tmp_path):
