@@ -57,8 +57,8 @@ def ask(do: Callable[[], object], what: str, deadline_s: float) -> None:
 
 def evict(stage: Stage, pod: str) -> None:
     """Evict ``pod``, as a drain of its node does; raises like :func:`ask`."""
-    named = client.V1Eviction(metadata=client.V1ObjectMeta(name=pod, namespace=stage.namespace))
-    core = client.CoreV1Api(stage.api)
+    core, where = client.CoreV1Api(stage.api), client.V1ObjectMeta(name=pod, namespace=stage.namespace)
+    named = client.V1Eviction(api_version="policy/v1", kind="Eviction", metadata=where)
     ask(lambda: core.create_namespaced_pod_eviction(pod, stage.namespace, named), f"{pod} evicted", ASK_S)
 
 
