@@ -108,8 +108,7 @@ def test_a_trial_with_faults_is_held_to_what_faults_leave(session, tmp_path):
 def test_what_a_trial_breaks_is_named(session, monkeypatch, tmp_path):
     """By its sentence, of a trial with faults or without. What is not known breaks nothing, and nor does an invalid trial."""
     struck = under(tmp_path / "struck", [done("a", 0, 0, 9, 99.0), done("b", 0, 0, 9, 99.9)], [range_of(0, 0, 9)])
-    copies = "each copy was in flight at a fault, or at a member that the group gave up"
-    assert copies in breached(struck)
+    assert [line for line in breached(struck) if line.startswith("each copy was in flight at a fault")]
     assert "no group is scaled to zero while there is lag" not in breached(struck)
     assert breached(trial(tmp_path / "beside", ledger=replace(EXACT, doubled_messages=3))) == [EXACTLY_ONCE.sentence]
     monkeypatch.setattr(evidence, "judge_validity", lambda _: gates(steal=0.3))
