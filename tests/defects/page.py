@@ -61,7 +61,10 @@ By the faults above that no other part's overlapped.
 {away}
 
 """
-HOW = {"sigkill": "killed", "sigstop": "stopped", "sigterm": "told to end, and killed"}
+HOW = {
+    **{"sigkill": "killed", "sigstop": "stopped", "sigterm": "told to end, and killed", "evict": "evicted", "drain": "drained"},
+    **{"rollout": "rolling update", "storm": "storm of rebalances"},
+}
 DECIDES = 0.5  # of the syncs that were due
 NOTE = (
     f"Each is a test of its own at KEDA {KEDA} (tox -e defects), which this session did not run. docs/known-behaviours.md has "

@@ -99,7 +99,7 @@ def test_what_faults_did_is_on_the_page() -> None:
     assert " 1 of the trials left no record of it.\n" in found
     rows = [line for line in found.splitlines() if line.startswith("| ") and "---" not in line]
     assert rows[1:4] == [
-        "| consumer | evict | 900 | 9.0 | 1,200 |",
+        "| consumer | evicted | 900 | 9.0 | 1,200 |",
         "| keda-operator | killed | 6 | 5.0 | 0 |",
         "| kube-scheduler | killed | 3 | 4.2 | 0 |",
     ]
