@@ -4,6 +4,7 @@ What is written is a committed file in which some text was cut, doubled, swapped
 """
 
 import contextlib
+import gc
 import json
 import signal
 import sys
@@ -115,11 +116,12 @@ class TooLong(BaseException):
 
 @contextlib.contextmanager
 def limited():
-    """Interrupt the block after LIMIT_S of this process's own time."""
+    """Interrupt the block after LIMIT_S of this process's own time. The garbage of the tests before it is not its own."""
 
     def interrupt(*_):
         raise TooLong
 
+    gc.freeze()
     before = signal.signal(signal.SIGVTALRM, interrupt)
     signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT_S)
     try:
@@ -127,6 +129,7 @@ def limited():
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+        gc.unfreeze()
 
 
 def nested(draw):
