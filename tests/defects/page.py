@@ -128,7 +128,7 @@ def faults(tallies: Collection[dict[str, Any]]) -> str:
 
 
 def _away(row: Mapping[str, Any]) -> str:
-    share, steps = row["decided"] / row["due"], f"{row['steps']} steps of the replicas"
+    share, steps = row["decided"] / row["due"], f"{row['steps']} step{'s' * (row['steps'] != 1)} of the replicas"
     if share >= DECIDES:
         so = f"the HPA decides on: {steps}"
     else:
