@@ -105,6 +105,6 @@ def test_what_faults_did_is_on_the_page() -> None:
     ]
     assert rows[5:] == [
         "| keda-operator | killed | 4 | 0 of 17 | 4 | syncs fail, and the replicas stay |",
-        "| kube-scheduler | killed | 2 | 8 of 9 | 0 | the HPA decides on: 1 steps of the replicas |",
+        "| kube-scheduler | killed | 2 | 8 of 9 | 0 | the HPA decides on: 1 step of the replicas |",
     ]
     assert page.faults([]) == ""
