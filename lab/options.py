@@ -70,12 +70,7 @@ OPTIONS = {
     "order-seed": Option("N", "seed of the order within a block (default: a new one)", None, whole(0, MOST_SEED)),
     "faults": Option("SEED", "kill and stop consumers and components in each trial, by this seed", None, whole(0, MOST_SEED)),
     "replay-faults": Option("FILE", "the faults of a record again, by its trial.json or a JSON list of them", None, PATH),
-    "minimise": Option(
-        "N",
-        "where a trial's faults break what must hold: leave the fewest that do in a file, by N further runs at most",
-        None,
-        whole(1, 1000),
-    ),
+    "minimise": Option("N", "leave the fewest faults that break a trial, in a file, by N more runs", None, whole(1, 1000)),
     "hpa-sync-s": Option(
         "S",
         f"the HPA's sync period at real time, which a scale divides (default: {scales.HPA_SYNC_S:g})",

@@ -123,7 +123,7 @@ def tally(records: Iterable[Record]) -> dict[str, Any]:
     """What the schedules of ``records`` did: numbers, and in ``struck`` a row for each component and kind.
 
     A trial whose record does not show what became of its messages is ``untold``. A row adds what its faults have, and of
-    standstills it has the worst. A copy that faults of two kinds explain counts for both.
+    standstills it has the worst, None where no record shows one. A copy that faults of two kinds explain counts for both.
     """
     return together(_told(record) for record in records if record.inputs.faults)
 
@@ -135,8 +135,10 @@ def together(tallies: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for each in tallies:
         totals.update({name: each[name] for name in TOTALS})
         for one in each["struck"]:
-            row = rows.setdefault((one["component"], one["kind"]), dict.fromkeys(ROW, 0))
-            row |= {name: round(max(row[name], one[name]) if name == WORST else row[name] + one[name], 3) for name in ROW}
+            row = rows.setdefault((one["component"], one["kind"]), dict.fromkeys(ROW, 0) | {WORST: None})
+            waits = [round(side[WORST], 3) for side in (row, one) if side[WORST] is not None]
+            row |= {name: round(row[name] + one[name], 3) for name in ROW if name != WORST}
+            row[WORST] = max(waits, default=None)
     return {**totals, "struck": [{"component": one[0], "kind": one[1], **row} for one, row in sorted(rows.items())]}
 
 
@@ -152,7 +154,7 @@ def _told(record: Record) -> dict[str, Any]:
             "component": one.component,
             "kind": one.kind,
             "injections": 1,
-            WORST: one.standstill_s or 0.0,
+            WORST: one.standstill_s,
             "copies": copies.pop((one.component, one.kind), 0),
             "alone": int(one.alone),
             **{name: getattr(one, name) * one.alone for name in AWAY},

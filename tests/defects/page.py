@@ -41,20 +41,21 @@ words "cured upstream". The test has the whole answer: what users report, what i
 {others}
 """
 FAULTS = """## What do faults do to a group that scales?
-{injections} [faults](write-an-experiment.md#faults) struck in {trials} trials, whose bursts scale a group out and in, at quick.
-{lost} messages were lost, {unseen} never reached and {unknown} of unknown fate. {copies} were processed again,
-{given_up} of them of members that the group had given up, and {unexplained} for no reason that is known.{untold}
+{injections} [faults](write-an-experiment.md#faults) struck in {trials} trials at quick. Bursts scale a group out and in there.
+Messages lost: {lost}. Not read: {unseen}. Of unknown fate: {unknown}. Processed again: {copies}; of these {unexplained} have no
+known cause, and {given_up} were in flight at members that the group had given up.{untold}
 `tox -e faults` runs [such trials](../tests/experiments/test_faults.py).
 
 | struck | how | times | worst standstill, s | copies |
 |---|---|---|---|---|
 {struck}
 
-A consumer's standstill is that of a partition which it owned and in which a message waited. Any other's is the longest time
-between two decisions of the HPA, which syncs twice a second there. Faults overlap, so a standstill may be that of several.
+A consumer's standstill is the longest time in which a message waited in a partition that it owned. Of a part of the control
+plane it is the longest time between two decisions of the HPA, which syncs twice a second there. Of anything else it is the
+longest wait in any partition. Faults overlap, so a standstill may be that of several.
 
 ## What do KEDA and the HPA do while a part of the control plane is away?
-By the faults above that no other part's overlapped.
+These are the faults above during which no other part was away.
 
 | away | how | times | decided, of syncs due | failed | so |
 |---|---|---|---|---|---|
@@ -120,11 +121,15 @@ def faults(tallies: Collection[dict[str, Any]]) -> str:
         return ""
     totals = together(tallies)
     named = [(f"{row['component']} | {HOW.get(row['kind'], row['kind'])}", row) for row in totals["struck"]]
-    struck = [f"| {name} | {row['injections']:,} | {row[WORST]:.1f} | {row['copies']:,} |" for name, row in named]
+    struck = [f"| {name} | {row['injections']:,} | {_seconds(row[WORST])} | {row['copies']:,} |" for name, row in named]
     away = [f"| {name} | {_away(row)} |" for name, row in named if row["due"] >= 1]
     untold = f" {totals['untold']} of the trials left no record of it." if totals["untold"] else ""
     shown = {name: f"{totals[name]:,}" for name in TOTALS} | {"untold": untold}
     return FAULTS.format(**shown, struck="\n".join(struck), away="\n".join(away))
+
+
+def _seconds(value: float | None) -> str:
+    return "no data" if value is None else f"{value:.1f}"
 
 
 def _away(row: Mapping[str, Any]) -> str:

@@ -88,10 +88,10 @@ def test_lag_is_spread_evenly_and_whole(messages: int, partitions: int) -> None:
 
 
 def test_what_faults_did_is_on_the_page() -> None:
-    """All sessions together, each component with the worst; without a session there is no word of it."""
+    """All sessions together, each component with the worst, or no data; without a session there is no word of it."""
     none = dict.fromkeys(ROW, 0)
     operator = {"component": "keda-operator", "kind": "sigkill", **none, "injections": 3, WORST: 4.25, "alone": 2, "due": 8.6}
-    scheduler = operator | {"component": "kube-scheduler", "decided": 8, "steps": 1}
+    scheduler = operator | {"component": "kube-scheduler", "decided": 8, "steps": 1, WORST: None}
     consumer = {"component": "consumer", "kind": "evict", **none, "injections": 900, WORST: 9.0, "copies": 1200}
     one = dict.fromkeys(TOTALS, 0) | {"injections": 903, "copies": 1200, "struck": [consumer, operator | {"failed": 4}]}
     found = page.faults([one, one | {"untold": 1, "struck": [operator | {WORST: 5.0}, scheduler]}])
@@ -101,7 +101,7 @@ def test_what_faults_did_is_on_the_page() -> None:
     assert rows[1:4] == [
         "| consumer | evicted | 900 | 9.0 | 1,200 |",
         "| keda-operator | killed | 6 | 5.0 | 0 |",
-        "| kube-scheduler | killed | 3 | 4.2 | 0 |",
+        "| kube-scheduler | killed | 3 | no data | 0 |",
     ]
     assert rows[5:] == [
         "| keda-operator | killed | 4 | 0 of 17 | 4 | syncs fail, and the replicas stay |",

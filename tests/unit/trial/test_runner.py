@@ -108,11 +108,7 @@ class Dying(Stage):
 @pytest.mark.parametrize(
     ("chosen", "error", "ended"),
     [
-        (
-            [replace(ALONE, faults_from="seed 3")],
-            LabFault("kube-apiserver ended with code 137: killed"),
-            "fault: kube-apiserver ended",
-        ),
+        ([SEEDED], LabFault("kube-apiserver ended with code 137: killed"), "fault: kube-apiserver ended"),
         (sides(ALONE, ALONE), KeyboardInterrupt(), "interrupted"),
     ],
 )
