@@ -55,15 +55,6 @@ def test_a_session_is_held_against_what_is_expected(job, environment, pytestconf
     pytestconfig.getoption("lab_repeat")  # ValueError if there is none
 
 
-def test_each_night_has_faults_of_its_own():
-    """By seeds that no other night has, in the folder that is kept."""
-    (ran,) = commands("faults")
-    assert (ran[:4], ran[5]) == (["tox", "-e", "faults", "--"], "github.run_number")
-    folder = given("faults", "keep")["results"]
-    assert given("faults", "prepare") == {"environment": "faults", "results": folder}
-    assert f"--results={folder} " in TOX["testenv:faults"]["commands"]
-
-
 def test_the_searches_are_run_in_full_length():
     """tox's tests and those it leaves out, under a profile that exists and draws more than theirs; then the archive."""
     assert commands("thorough") == [
