@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -13,6 +14,7 @@ from lab.wait import until
 
 LED_S = 30  # some ms on a quiet machine
 ANSWER_S = 30
+UNANSWERED = (KafkaError._DESTROY_BROKER, KafkaError._TRANSPORT)  # librdkafka let go of the broker that it had asked
 
 
 def create(
@@ -31,7 +33,7 @@ def create(
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2, **(settings or {})})
     own = {} if min_insync is None else {"min.insync.replicas": str(min_insync)}
     wanted = [NewTopic(name, num_partitions=count, replication_factor=copies, config=own) for name, count in partitions.items()]
-    _finish(admin.create_topics(wanted, operation_timeout=ANSWER_S), "created", KafkaError.TOPIC_ALREADY_EXISTS)
+    _ask(lambda: admin.create_topics(wanted, operation_timeout=ANSWER_S), "created", KafkaError.TOPIC_ALREADY_EXISTS)
     until(lambda: _led(admin, partitions), LED_S, f"leaders of the topics {', '.join(partitions)}", every_s=0.02)
 
 
@@ -57,22 +59,38 @@ def identity(bootstrap: str, name: str, settings: Mapping[str, str] | None = Non
 def grow(bootstrap: str, name: str, partitions: int, settings: Mapping[str, str] | None = None) -> None:
     """Give a topic that is in use ``partitions`` partitions in all. Raises :class:`LabFault` when Kafka refuses."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
-    _finish(admin.create_partitions([NewPartitions(name, partitions)]), f"given {partitions} partitions")
+    _ask(lambda: admin.create_partitions([NewPartitions(name, partitions)]), f"given {partitions} partitions")
 
 
 def delete(bootstrap: str, names: Iterable[str], settings: Mapping[str, str] | None = None) -> None:
     """Delete topics; one that is not there is no fault."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
-    _finish(admin.delete_topics(list(names), operation_timeout=ANSWER_S), "deleted", KafkaError.UNKNOWN_TOPIC_OR_PART)
+    asked = list(names)
+    _ask(lambda: admin.delete_topics(asked, operation_timeout=ANSWER_S), "deleted", KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
-def _finish(futures: Mapping[str, Future[None]], what: str, harmless: int | None = None) -> None:
-    """Wait for what is asked of each topic. Raises :class:`LabFault` for an error that is not ``harmless``."""
-    for name, future in futures.items():
-        try:
-            future.result(timeout=ANSWER_S)
-        except KafkaException as error:
-            if error.args[0].code() != harmless:
-                raise LabFault(f"topic {name} could not be {what}: {error.args[0].str()}") from error
-        except TimeoutError as error:
-            raise LabFault(f"topic {name} could not be {what}: no answer within {ANSWER_S} s") from error
+def _ask(request: Callable[[], Mapping[str, Future[None]]], what: str, harmless: int | None = None) -> None:
+    """Wait for what ``request`` asks of each topic, which is asked again within 30 s if the broker asked was let go of.
+
+    Only what may be asked twice is: ``harmless`` is the error that says that it was done before. Raises :class:`LabFault` for
+    any other error.
+    """
+    end = time.monotonic() + ANSWER_S
+    while True:
+        errors = {name: _error(future) for name, future in request().items()}
+        left = {name: error for name, error in errors.items() if error is not None and error.code() != harmless}
+        if harmless is None or time.monotonic() > end or not any(error.code() in UNANSWERED for error in left.values()):
+            break
+    for name, error in left.items():
+        raise LabFault(f"topic {name} could not be {what}: {error.str()}")
+
+
+def _error(future: Future[None]) -> KafkaError | None:
+    """The error with which ``future`` ends, if one does; no answer within 30 s is one of time out."""
+    try:
+        future.result(timeout=ANSWER_S)
+    except KafkaException as error:
+        return error.args[0]  # type: ignore[no-any-return]
+    except TimeoutError:
+        return KafkaError(KafkaError._TIMED_OUT, f"no answer within {ANSWER_S} s")
+    return None

@@ -1,8 +1,10 @@
 """Topics: the number of a partition and its place, for one topic and for several; and the identity of one on a broker."""
 
 import uuid
+from concurrent.futures import Future
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +48,39 @@ def test_of_one_topic_the_number_is_kafkas_own(number):
     assert one.place(number) == ("events", number)
     assert one.number("events", number) == number
     assert numbering(one) is one
+
+
+def answers(*codes):
+    """A request that ends with each of ``codes`` in turn (None: with no error), and those that are left."""
+    left = list(codes)
+
+    def request():
+        future = Future()
+        code = left.pop(0)
+        future.set_result(None) if code is None else future.set_exception(KafkaException(KafkaError(code)))
+        return {"orders": future}
+
+    return request, left
+
+
+@pytest.mark.parametrize("last", [None, KafkaError.TOPIC_ALREADY_EXISTS])
+def test_what_may_be_asked_twice_is_asked_again_where_the_broker_was_let_go_of(last):
+    """The answer is lost and the topic may be there already."""
+    request, left = answers(KafkaError._DESTROY_BROKER, KafkaError._TRANSPORT, last)
+    topics._ask(request, "created", KafkaError.TOPIC_ALREADY_EXISTS)
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    ("code", "harmless"),
+    [(KafkaError._DESTROY_BROKER, None), (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.TOPIC_ALREADY_EXISTS)],
+)
+def test_any_other_error_is_one(code, harmless):
+    """It is asked once."""
+    request, left = answers(code, None)
+    with pytest.raises(LabFault, match=r"^topic orders could not be created: "):
+        topics._ask(request, "created", harmless)
+    assert left == [None]
 
 
 @pytest.mark.services
