@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from lab.errors import NoData
 from lab.inputs.faults import CONSUMER, CONTROLLERS, KILL, STOP, STORE, TERMINATE
@@ -21,6 +23,7 @@ from lab.measure.scaling import policy_excess
 from lab.model import hpa
 from lab.model.hpa import Controller
 from lab.model.hpa_log import replayed
+from lab.record.ages import Floats, Lives
 from lab.record.reports import GIVEN, TAKEN, Report, reports
 from lab.record.store import Record
 from lab.record.trial import Fault
@@ -28,7 +31,7 @@ from lab.record.trial import Fault
 BACK_S = 15.0  # by which a component that was struck works again: it starts in 3 s on a quiet machine
 SYNCS = 3  # of an HPA, from then on until it decides as the model does
 LOST = "lost"  # how a member reports that it was given up, and its partitions with it
-RECENT_S = 2.0  # lag is scraped twice a second, and a step to 0 is seen so late
+RECENT_S = 2.0  # a step to 0 is seen so late after the poll that it is decided by, and lag is scraped twice a second
 SOURCE = "the schedule of faults (lab.inputs.faults)"
 
 
@@ -148,12 +151,19 @@ def _refused(record: Record, gone: Report) -> bool:
 
 @quantity("steps", "steps to no replica while there was lag")
 def stranded(record: Record) -> float:
-    """Steps to no replica while lag was above what the policy takes for none, all the time before.
+    """Steps to no replica while more messages waited than the policy takes for none, at each moment of the 2 s before.
 
-    There is no data for a trial without a schedule, and where lag was not sampled before such a step.
+    A message waits from its own time to its first receipt or dead letter, by the log and the receipts themselves. Nothing that
+    is struck can hide it. Without a ledger or receipts lag is what was scraped in these 2 s. There is no data for a trial
+    without a schedule, and for such a step of which neither is known.
     """
     injected(record)
-    return sum(_lag_before(record, change.t) > _none(record) for change in record.scalings if not change.after)
+    steps = [change.t for change in record.scalings if not change.after]
+    try:
+        least: Sequence[float] = fewest_waiting(record.lives_of_events(), steps)
+    except NoData:
+        least = [_least_scraped(record, t) for t in steps]
+    return sum(lag > _none(record) for lag in least)
 
 
 @quantity("s", "time from the last fault to a decision that the model takes too", UNSCALED)
@@ -179,11 +189,26 @@ def late(record: Record) -> float:
     return max(0.0, back_s(record).number - BACK_S) / record.scale.hpa_sync_s
 
 
-def _lag_before(record: Record, t: float) -> float:
-    """The least lag in the time before ``t``: less than that was there at no moment of it."""
+def fewest_waiting(lives: Iterable[Lives], times: Sequence[float]) -> list[int]:
+    """The fewest messages that waited at any moment from RECENT_S before to each of ``times`` (epoch s). Pure."""
+    held: list[list[Floats]] = [[np.empty((2, 0))] for _ in times]
+    for at, done in lives:
+        for t, own in zip(times, held, strict=True):
+            own.append(np.stack((at, done))[:, (at <= t) & (done > t - RECENT_S)])
+    found = []
+    for t, own in zip(times, held, strict=True):
+        at, done = np.sort(np.concatenate(own, axis=1))
+        moments = np.append(done[done <= t], t - RECENT_S)  # they are fewest once some are done, or to begin with
+        waiting = np.searchsorted(at, moments, side="right") - np.searchsorted(done, moments, side="right")
+        found.append(int(waiting.min()))
+    return found
+
+
+def _least_scraped(record: Record, t: float) -> float:
+    """The least lag that was scraped in the time before ``t``."""
     recent = record.lag[record.lag["t"].between(t - RECENT_S, t)]
     if recent.empty:
-        raise NoData(f"no sample of lag in the {RECENT_S:g} s before a step to no replica")
+        raise NoData(f"no ledger, and no sample of lag in the {RECENT_S:g} s before a step to no replica")
     return float(recent["lag"].min())
 
 

@@ -1,17 +1,20 @@
 """What faults explain of a trial's copies, and how an autoscaler came through them, on records of which every row is known."""
 
 import json
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab.inputs.faults import CONSUMER, CONTROLLERS, Injection
 from lab.inputs.scale import Scale
 from lab.measure.fault_tally import ROW, WORST, Followed, followed, tally, together
-from lab.measure.faults import BACK_S, back_s, late, stranded, under_faults
+from lab.measure.faults import BACK_S, RECENT_S, back_s, fewest_waiting, late, stranded, under_faults
 from lab.measure.killed import killed
 from lab.model.hpa_log import FAILED
 from lab.record.pods import Change
@@ -126,15 +129,54 @@ def test_what_struck_nothing_is_omitted(tmp_path):
     assert "1 faults" in killed(under(tmp_path / "three", [], faults=(STOPPED,))).unexplained.why
 
 
+TO_ZERO = {
+    "inputs": {"policy": whole.scaled(minReplicaCount=0), "faults": SCHEDULE},
+    "transitions": replicas((0, 4, 4), (60, 0, 0)),
+}
+
+
 @pytest.mark.parametrize(
     ("lag", "steps"), [({58.5: 9, 59: 5, 59.5: 7}, 1), ({58.5: 9, 59: 0, 59.5: 7}, 0), ({50: 9, 61: 9}, None)]
 )
 def test_a_step_to_zero_is_held_against_the_lag_before_it(tmp_path, lag, steps):
     """Lag all the while strands the group; lag that was gone for a moment does not. An unknown lag is no data."""
-    inputs = {"policy": whole.scaled(minReplicaCount=0), "faults": SCHEDULE}
-    made = record(tmp_path, inputs=inputs, faults=(AWAY,), transitions=replicas((0, 4, 4), (60, 0, 0)), samples=lags(lag))
+    made = record(tmp_path, faults=(AWAY,), samples=lags(lag), **TO_ZERO)
     assert stranded(made).value == steps
     assert steps is not None or "no sample of lag" in stranded(made).why
+
+
+@pytest.mark.parametrize(
+    ("produced", "receipts", "steps"),
+    [
+        ([50, 51], [(0, 0, 55), (1, 1, 70)], 1),  # the second waited through the step
+        ([50, 51], [(0, 0, 55)], 1),  # and so does one that is never processed
+        ([50, 51], [(0, 1, 59.9)], 0),  # done a moment before
+        ([50, 59], [(0, 0, 55), (1, 1, 70)], 0),  # nothing waited until 59
+        ([50, 58.5], [(0, 0, 59), (1, 1, 70)], 1),  # one or the other did, at each moment
+    ],
+)
+def test_a_step_to_zero_is_held_against_what_the_log_and_the_receipts_say(tmp_path, produced, receipts, steps):
+    """Where the exporter was away, and where it says otherwise."""
+    own = [done("a", 0, *one) for one in receipts]
+    for number, samples in enumerate((lags({40: 5}), lags({59: 5 * (not steps)}))):
+        made = record(tmp_path / str(number), faults=(AWAY,), samples=samples, receipts=own, **TO_ZERO)
+        log = np.zeros(len(produced), int), np.arange(len(produced)), (np.array(produced) * 1e9).astype(int)
+        vars(made)["event_parts"] = lambda *_, log=log: iter([log])
+        assert stranded(made).value == steps
+
+
+LENGTHS = st.integers(0, 12) | st.just(math.inf)
+SPAN = st.tuples(st.integers(0, 30), LENGTHS).map(lambda one: (one[0], sum(one)))
+
+
+@given(st.lists(st.lists(SPAN, max_size=6), max_size=3), st.lists(st.integers(0, 30), max_size=3))
+def test_the_fewest_that_waited_are_those_of_the_quietest_moment(parts, times):
+    """Whatever part an event is in: counted at each half second, as nothing begins or ends between."""
+    every = [one for part in parts for one in part]
+    moments = np.arange(-RECENT_S, 0.1, 0.5)
+    expected = [min(sum(at <= t + ago < over for at, over in every) for ago in moments) for t in times]
+    lives = [(np.array([at for at, _ in part]), np.array([over for _, over in part])) for part in parts]
+    assert fewest_waiting(lives, times) == expected
 
 
 def decided(syncs, *faults):
