@@ -13,12 +13,12 @@ from lab.errors import Breach, InvalidTrial, NoData
 from lab.judge import gates
 from lab.judge.aggregate import interval
 from lab.judge.claim import Verdict, absent, judge
-from lab.judge.quantity import Comparison, Quantity, Undecided
+from lab.judge.quantity import Comparison, Quantity, Undecided, absence
 from lab.judge.runs import Runs
 from lab.measure import faults
 from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, EXACTLY_ONCE, Guarantee, guarantee
 from lab.measure.outcome import REFUTED, committed, remark
-from lab.measure.overview import figures, least_differences, overview
+from lab.measure.overview import figures, least_differences
 from lab.measure.validity import judge_validity
 from lab.record.store import Record
 from lab.report.allure_test import Chart, attach
@@ -26,14 +26,13 @@ from lab.report.running_session import RunningSession
 from lab.report.session import Conclusion
 from lab.report.tables import comparison_table
 
-
-def side_by_side(records: Mapping[str, Record]) -> dict[str, dict[str, float | None]]:
-    """Each measure's value by trial, in the measures' order."""
-    found = {name: overview(record) for name, record in records.items()}
-    return {measure: {name: row[measure] for name, row in found.items()} for measure in next(iter(found.values()))}
-
-
 Figures = Mapping[str, float | Quantity | None]
+
+
+def side_by_side(records: Mapping[str, Record]) -> dict[str, dict[str, Quantity]]:
+    """Each measure by trial, in the measures' order."""
+    found = {name: figures(record) for name, record in records.items()}
+    return {measure: {name: row[measure] for name, row in found.items()} for measure in next(iter(found.values()))}
 
 
 class Claim:
@@ -68,7 +67,8 @@ class Evidence:
         self._explained: list[str] = []
         self._charts: dict[str, Chart] = {}
         self._figures: dict[str, dict[str, float | None]] = {}
-        self._noise: dict[str, dict[str, float | None]] = {}
+        self._known: dict[str, str] = {}  # as Case.figures
+        self._noise: dict[str, dict[str, Quantity]] = {}
         self._marks: list[str] = []
 
     def chart(self, name: str, make: Chart) -> None:
@@ -83,11 +83,12 @@ class Evidence:
     def report(self, name: str, figures: Figures) -> None:
         """Add figures to the experiment's table. They are shown and not judged; a quantity without a number is "n/a"."""
         self._figures[name] = _shown(figures)
+        self._known |= {f"{name}: {key}": absence(one) for key, one in figures.items()}
 
     def noise(self, one: Sequence[Record], other: Sequence[Record]) -> None:
         """Show the least difference of each figure that A/A duets of ``one`` and ``other`` can tell, beside the comparison."""
         column = f"A/A differ by up to (n = {len(one)})"
-        self._noise = {figure: {column: least.value} for figure, least in least_differences(one, other, figures).items()}
+        self._noise = {figure: {column: least} for figure, least in least_differences(one, other, figures).items()}
 
     def sign_off(self, runs: Runs[Record]) -> None:
         """Put text 1, section 12, as ``runs`` answer it, at the head of the session's page."""
@@ -165,8 +166,12 @@ class Evidence:
         self._session.validity |= {record.name: validity[name] for name, record in named.items()}
         test = self._session.running(self._experiment)
         beside = {figure: row | self._noise.get(figure, {}) for figure, row in side_by_side(named).items()}
-        shown: list[Mapping[str, Mapping[str, float | None]]] = [*([self._figures] if self._figures else []), beside]
+        values = {figure: {column: one.value for column, one in row.items()} for figure, row in beside.items()}
+        shown: list[Mapping[str, Mapping[str, float | None]]] = [*([self._figures] if self._figures else []), values]
         test.tables.extend(map(comparison_table, shown))
+        title = {name: record.name for name, record in named.items()}
+        known = {f"{figure}, {title.get(of, of)}": absence(one) for figure, row in beside.items() for of, one in row.items()}
+        test.figures |= self._known | known
         test.explained = self._explained  # which grows with the test
         attach(named, test, table, self._charts, shown, validity, self._session)
 

@@ -10,6 +10,7 @@ quantities is done block by block, and a bound is held only where it is held in 
 
 from __future__ import annotations
 
+import math
 import operator
 import statistics
 from collections.abc import Callable, Iterable
@@ -26,6 +27,7 @@ HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     ">": operator.gt,
 }
+NO_REASON = "no reason is given"
 SIGNS = {"<=": "≤", ">=": "≥", "==": "="}  # an operator as it is shown, where not as it is written
 
 
@@ -155,6 +157,14 @@ class Undecided(Quantity):
 
     A claim on it is no data. It is shown, and does not fail its test: nothing is wrong with any record.
     """
+
+
+def absence(figure: Quantity | float | None) -> str:
+    """Why a ``figure`` has no data; "" where it has a number."""
+    value = figure.value if isinstance(figure, Quantity) else figure
+    if value is not None and not math.isnan(value):
+        return ""
+    return (figure.why if isinstance(figure, Quantity) else "") or NO_REASON
 
 
 def _ratio(value: float, divisor: float) -> float:

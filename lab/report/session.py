@@ -45,8 +45,9 @@ class Case:
 
     ``id`` is pytest's; ``experiment`` the name of its module without ``test_``; ``heading`` and ``title`` name both in words;
     ``note`` is the module's docstring; ``known`` are behaviours of other projects that it shows, folders of docs/upstream.
-    ``remark`` says why it failed or broke. ``explained`` are further paragraphs. ``picture`` is the file of its chart, ``alt``
-    what is seen in it.
+    ``remark`` says why it failed or broke. ``figures`` are those that its ``tables`` show: by the name of each why it has no
+    data, "" where it has a number. ``explained`` are further paragraphs. ``picture`` is the file of its chart, ``alt`` what is
+    seen in it.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Case:
     rows: list[Row] = field(default_factory=list)
     trials: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
+    figures: dict[str, str] = field(default_factory=dict)
     explained: list[str] = field(default_factory=list)
     picture: str = ""
     alt: str = ""
@@ -123,7 +125,8 @@ class SignOff:
     """What a panel signs of one test: text 1, section 12, as ``lines``, and the ``trials`` that they are of.
 
     ``chart`` is the file of lag, replicas and throughput, ``alt`` what is seen in it, ``board`` the picture of the live board.
-    Both are relative to the results, and "" where there is none; ``no_board`` then says why.
+    Both are relative to the results, and "" where there is none; ``no_board`` then says why. ``figures`` are those of the
+    lines, as :class:`Case` has them.
     """
 
     title: str
@@ -134,6 +137,7 @@ class SignOff:
     alt: str = ""
     board: str = ""
     no_board: str = ""
+    figures: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lab.judge.aggregate import interval
 from lab.judge.claim import INVALID, NO_DATA
+from lab.judge.quantity import absence
 from lab.judge.runs import Runs
 from lab.measure.outcome import committed, remark
 from lab.number_format import beside, number
@@ -48,7 +49,8 @@ def sign_off(
     described = [[letter, *_described(trial, address)] for letter, trial in found.items()]
     count = f"{len(runs)} run{'s' * (len(runs) > 1)}"
     note = f"{count} at {runs[0].trial.scale}; commit {_commits(runs)}. {tally}. {NOTE}"
-    return SignOff(test.name, note, Table(LINES, rows, frozenset({2, 3})), Table(TRIALS, described))
+    figures = {f"{line.criterion}: {line.quantity.name}": absence(line.quantity) for line in listed}
+    return SignOff(test.name, note, Table(LINES, rows, frozenset({2, 3})), Table(TRIALS, described), figures=figures)
 
 
 def _cells(line: Line, found: Mapping[str, Trial]) -> list[str | Cell]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA
 from lab.judge.gates import VALID
-from lab.number_format import number
+from lab.number_format import many, number
 from lab.report import shipping
 from lab.report.coverage import Coverage, Entry
 from lab.report.session import (
@@ -46,8 +46,9 @@ SETTINGS = ("setting", "value", "because", "experiment")
 TITLE = "Elastic Lab: summary of the session"
 NOTHING_JUDGED = "Nothing was judged."
 NOTHING_CONCLUDED = "No experiment of this session concluded anything about a setting."
-WELL_SO_FAR = "In what ran nothing broke, nothing was breached, and every figure is there."
-ALL_WELL = "Nothing broke, nothing was breached, and every figure is there."
+WELL_SO_FAR = "In what ran nothing broke and nothing was breached."
+ALL_WELL = "Nothing broke and nothing was breached."
+WITHOUT = "Figures without data"
 MISSING_TEXT = "no verdict at all: it did not run, or ended before it was judged"
 NOT_SELECTED = "of tests that were not selected"
 
@@ -90,7 +91,8 @@ class Summary:
     @property
     def is_well(self) -> bool:
         """Whether nothing needs attention but breaches that were expected."""
-        return self.headline == ALL_WELL or [heading for heading, _ in self.attention] == [AS_EXPECTED]
+        headings = [heading for heading, _ in self.attention if heading != WITHOUT]
+        return not self._sentences or headings == [AS_EXPECTED]
 
     @cached_property
     def outcomes(self) -> Counter[str]:
@@ -127,9 +129,31 @@ class Summary:
         found |= {"seed of the order": head.order_seed, "runs": f"{head.runs} of each trial"}
         return {name: text for name, text in found.items() if text}
 
+    @cached_property
+    def figures(self) -> list[tuple[Entry, int]]:
+        """An entry for each reason why figures of a test, or of a sheet to be signed, have no data, and how many they are."""
+        shown = [(test.called, anchor(test.id), test.figures) for test in self.session.tests]
+        shown += [("To be signed", anchor(f"sign-off {one.title}"), one.figures) for one in self.session.sign_offs]
+        found = []
+        for called, place, figures in shown:
+            for why in filter(None, dict.fromkeys(figures.values())):
+                names = [name for name, reason in figures.items() if reason == why]
+                found.append((Entry(called, f"{why} ({'; '.join(names)})", place), len(names)))
+        return found
+
     @property
     def headline(self) -> str:
-        """The session in a few sentences: how much of it ran, what broke, was breached, is invalid, without data or missing."""
+        """The session in a few sentences: how much of it ran, what broke, was breached or is missing, and what has no data."""
+        several = [one.figures for one in self.session.tests] + [one.figures for one in self.session.sign_offs]
+        shown, absent = sum(map(len, several)), sum(count for _, count in self.figures)
+        told = self._sentences or [ALL_WELL]
+        if absent:
+            told = [*told, f"{absent} of {many(shown, 'figure')} shown {'has' if absent == 1 else 'have'} no data."]
+        return " ".join(told)
+
+    @cached_property
+    def _sentences(self) -> list[str]:
+        """What there is to say of verdicts, tests and trials; nothing of a whole session in which all held."""
         by_invalid = sum(test.outcome == BROKEN and test.is_invalid for test in self.session.tests)
         cause = f", {by_invalid} of them by invalid trials" if by_invalid else ""
         failed = sum(test.outcome == FAILED for test in self.ended)
@@ -152,7 +176,7 @@ class Summary:
             sentences.append(NOTHING_JUDGED)
         elif sentences == self.coverage.sentences and sentences:
             sentences.append(WELL_SO_FAR)
-        return " ".join(sentences or [ALL_WELL])
+        return sentences
 
     @property
     def tally(self) -> str:
@@ -187,6 +211,7 @@ class Summary:
             rows = [(test, row) for test in self.session.tests for row in test.rows if row.heading == heading]
             found.append((heading, [Entry(test.called, in_words(row), anchor(test.id)) for test, row in rows]))
         found.append(("Missing", [Entry(name.replace("_", " "), MISSING_TEXT, anchor(name)) for name in self.missing]))
+        found.append((WITHOUT, [entry for entry, _ in self.figures]))
         return [(heading, entries) for heading, entries in found if entries]
 
     @cached_property

@@ -62,18 +62,19 @@ class Table:
 
 
 def comparison_table(rows: Mapping[str, Mapping[str, float | None]]) -> Table:
-    """The measures of several trials, {measure: {trial: value}}, as a row a measure and a column a trial, None as ``n/a``.
+    """The measures of several trials, {measure: {trial: value}}, as a row a measure and a column a trial.
 
-    Exactly two trials get the ratio of the second to the first. ``ValueError`` if there is nothing to compare.
+    None is ``n/a``, and what was not asked of a trial is blank. Exactly two trials get the ratio of the second to the first.
+    ``ValueError`` if there is nothing to compare.
     """
     trials = list(dict.fromkeys(trial for values in rows.values() for trial in values))
     if not trials:
         raise ValueError("comparison: there is no measure of any trial to compare")
     body = []
     for measure, values in rows.items():
-        found = [values.get(trial) for trial in trials]
-        ratio = [number(_ratio(*found))] if len(trials) == 2 else []
-        body.append([measure, *map(number, found), *ratio])
+        found = [number(values[trial]) if trial in values else "" for trial in trials]
+        ratio = [number(_ratio(*map(values.get, trials))) if all(found) else ""] if len(trials) == 2 else []
+        body.append([measure, *found, *ratio])
     head = ["measure", *trials, *([RATIO] if len(trials) == 2 else [])]
     return Table(head, body, frozenset(range(1, len(head))))
 

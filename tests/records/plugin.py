@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from lab import evidence
+from lab.judge.quantity import Quantity
 from lab.measure import overview
 from lab.measure.validity import judge_validity
 from lab.plugin import SESSION
@@ -43,7 +44,7 @@ class Notes:
         self._rows = session.config.stash[SESSION].rows
         patch = pytest.MonkeyPatch()
         patch.setattr(evidence, "attach", lambda *_: None)
-        patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
+        patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, Quantity("trials", "", 1.0))})
         patch.setattr(evidence, "judge_validity", self._unheard(judge_validity))
         patch.setattr(overview, "write_measures", lambda record: record)  # what is judged here stays as it is
         files, records = Tables._event_files, Trials._records

@@ -1,5 +1,6 @@
 """Evidence: which verdicts fail a test, and what stands beside a comparison."""
 
+import math
 import re
 from contextlib import nullcontext
 from dataclasses import replace
@@ -13,7 +14,7 @@ from lab.errors import Breach, InvalidTrial
 from lab.evidence import Evidence, breached
 from lab.inputs.scale import Scale
 from lab.judge.expectation import Expectations, Known
-from lab.judge.quantity import Quantity, Undecided
+from lab.judge.quantity import NO_REASON, Quantity, Undecided
 from lab.judge.runs import Runs
 from lab.measure.delivery import AT_LEAST_ONCE, EXACTLY_ONCE
 from lab.measure.lag import peak_lag
@@ -35,7 +36,7 @@ def session(monkeypatch):
     """A session whose evidence goes nowhere."""
     monkeypatch.setattr(evidence, "attach", lambda *_: None)
     monkeypatch.setattr(evidence, "judge_validity", lambda _: ())
-    monkeypatch.setattr(evidence, "side_by_side", lambda named: {"peak": dict.fromkeys(named, 1.0)})
+    monkeypatch.setattr(evidence, "side_by_side", lambda named: {"peak": dict.fromkeys(named, Quantity("peak", "", 1.0))})
     return RunningSession()
 
 
@@ -55,6 +56,25 @@ def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
         judged.__exit__(None, None, None)
     assert "difference" not in str(breach.value)
     assert {row.real_time for row in session.rows} == {""}
+
+
+def test_a_figure_that_is_shown_without_data_is_known_with_its_reason(session, monkeypatch):
+    """What a test reports, what stands side by side, and the noise beside it; nan is no number either."""
+    beside = {"peak": {"a": Quantity("peak", "", 1.0), "b": Quantity("peak", "", None, "no lag")}}
+    monkeypatch.setattr(evidence, "side_by_side", lambda named: beside)
+    experiment = Evidence("1 signal", session)
+    experiment.report("dips", {"depth": Quantity("depth", "", None, "no step"), "noise": math.nan, "steps": 0})
+    with experiment.of(records("a", "b"), delivery=None):
+        pass
+    (test,) = session.tests.values()
+    assert test.figures == {
+        "dips: depth": "no step",
+        "dips: noise": NO_REASON,
+        "dips: steps": "",
+        "peak, a": "",
+        "peak, b": "no lag",
+    }
+    assert test.tables[1].cells[0][2].text == "n/a"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ import pytest
 from lab.errors import InputError, LabFault, NoData
 from lab.inputs.scale import Scale
 from lab.judge.measure import quantity
+from lab.judge.quantity import Quantity
 from lab.judge.runs import Runs
 from lab.record.store import Record
 
@@ -42,7 +43,7 @@ EMPTY = Runs([Empty(Path("x"))])
 def judged(evidence, monkeypatch):
     monkeypatch.setattr("lab.evidence.attach", lambda *_: None)
     monkeypatch.setattr("lab.evidence.judge_validity", lambda _: ())
-    monkeypatch.setattr("lab.evidence.side_by_side", lambda *_: {"x": {"trial": 1.0}})
+    monkeypatch.setattr("lab.evidence.side_by_side", lambda *_: {"x": {"trial": Quantity("x", "", 1.0)}})
     return evidence
 
 

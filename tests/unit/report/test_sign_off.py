@@ -89,6 +89,7 @@ def test_what_has_no_number_says_so_and_holds_nothing(runs):
     lines, found = shown(case(runs), runs)
     missing = [row for row in found.lines.cells if row[2].text == "? no data"]
     assert all("(" in row[1].text and row[8].text != "✔ held" for row in missing)
+    assert sum(map(bool, found.figures.values())) == len(missing) < len(found.figures) == len(found.lines.rows)
     for name in ("replicas beyond P", "backlog of 20 million events or more"):
         assert lines[name]["number"] == "? no data"
     beside = " ".join(row[1].text for row in missing)

@@ -12,8 +12,8 @@ from lab.judge.claim import Repeats
 from lab.judge.gates import GATES
 from lab.report import summary
 from lab.report.running_session import RunningSession
-from lab.report.session import BROKEN, INTERRUPTED, NOT_RUN, Case, Head, Section, Session
-from lab.report.summary import Summary
+from lab.report.session import BROKEN, INTERRUPTED, NOT_RUN, Case, Head, Section, Session, SignOff
+from lab.report.summary import WITHOUT, Summary
 from lab.report.tables import Table
 from tests.unit.report.sessions import (
     BREACHED,
@@ -30,6 +30,7 @@ from tests.unit.report.sessions import (
     plain,
     section,
     session,
+    terminal,
 )
 
 SENTENCES = (
@@ -76,6 +77,23 @@ def test_a_whole_session_in_which_all_held_has_nothing_to_tell(page: Page) -> No
     assert summary.ALL_WELL in text
     assert not re.search("missing|interrupted|not run", text.lower().replace("not-run", ""))
     assert [section(text, name) for name in ("Breached", "No data", "Missing")] == ["", "", ""]
+
+
+@everywhere
+def test_figures_without_data_are_counted_where_all_verdicts_held(page: Page) -> None:
+    """Those of a test and of the sheet to be signed; a session in which all verdicts held is well all the same."""
+    figures = {"peak lag": "", "drain": "no lag", "dip": "no step", "recovery": "no step"}
+    sheet = SignOff("One policy", "", Table((), []), Table((), []), figures={"backlog": "its peak is smaller"})
+    made = session([HELD])
+    found = replace(made, tests=[replace(made.tests[0], figures=figures)], sign_offs=[sheet])
+    text = plain(page(found.tests[0].rows, tests=found.tests, sign_offs=[sheet]))
+    assert "Nothing broke and nothing was breached. 4 of 5 figures shown have no data." in text
+    assert Summary(found).is_well
+    (_, entries), *others = Summary(found).attention
+    said = ["no lag (drain)", "no step (dip; recovery)", "its peak is smaller (backlog)"]
+    assert ([one.text for one in entries], others) == (said, [])
+    if page is not terminal:
+        assert all(one in section(page(found.tests[0].rows, tests=found.tests, sign_offs=[sheet]), WITHOUT) for one in said)
 
 
 @pytest.mark.parametrize(

@@ -35,13 +35,17 @@ def test_measures_of_two_trials_have_their_ratio() -> None:
     """What is missing is n/a, and has no ratio; nor have infinity and a negative base."""
     for values in ((math.inf, 1.0), (1.0, math.inf), (math.nan, 1.0), (-2.0, 1.0)):
         assert comparison_table({"x": dict(zip("ab", values, strict=True))}).cells[0][-1].text == "n/a"
-    found = comparison_table({"peak lag": {"a": 200.0, "b": 50.0}, "flips": {"a": 0.0, "b": 3.0}, "drain (s)": {"a": 2.0}})
+    found = comparison_table(
+        {"peak lag": {"a": 200.0, "b": 50.0}, "flips": {"a": 0.0, "b": 3.0}, "drain (s)": {"a": 2.0, "b": None}}
+    )
     assert found.markdown.splitlines()[0] == "| measure | a | b | second / first |"
     assert [[cell.text for cell in row] for row in found.cells] == [
         ["peak lag", "200", "50", "0.25"],
         ["flips", "0", "3", "n/a"],
         ["drain (s)", "2", "n/a", "n/a"],
     ]
+    asked = comparison_table({"peak": {"a": 1.0}, "flips": {"b": None}})  # what was not asked of a trial is blank
+    assert [[cell.text for cell in row] for row in asked.cells] == [["peak", "1", "", ""], ["flips", "", "n/a", ""]]
     assert comparison_table({"peak": {"a": 1.0, "b": 2.0, "c": None}}).head == ["measure", "a", "b", "c"]
     with pytest.raises(ValueError, match="no measure"):
         comparison_table({})
