@@ -15,6 +15,7 @@ The oldest event and the pod-minutes are the price.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ from tests.experiments.workloads import slim
 
 WORKLOAD = slim(start_s=45)
 FLYING = InFlight.of(WORKLOAD)
-ACCEPTANCE, SPIKE = (profile.load(paths.PROFILES / f"{name}.yaml") for name in ("acceptance", "spike"))
+ACCEPTANCE, SPIKE, TRANSIENT = (profile.load(paths.PROFILES / f"{name}.yaml") for name in ("acceptance", "spike", "transient"))
 SHARES = shares(ACCEPTANCE, 1, PARTITIONS)  # of every profile here: the same keys
 LULLS_S, RATES = range(120, 1201, 60), range(300, 2301, 50)
 SLACK_S = 2 * HPA_SYNC_S  # a sync comes at most a period after a change of the traffic, and acts on what it read
@@ -76,17 +77,19 @@ def hour(rate: float) -> Profile:
 
 @dataclass(frozen=True)
 class Run:
-    """A policy on a profile, simulated; ``in_flight_s`` of the traffic is in flight."""
+    """A policy on a profile, simulated; ``in_flight_s`` is in flight, and a sync comes at ``point`` of its period."""
 
     scaled: ScaledObject
     profile: Profile
     in_flight_s: float = FLYING.mean_s
+    start_s: float = WORKLOAD.start_s
+    point: float = 0.0
 
     @cached_property
     def situation(self) -> Situation:
         """The group, until the longest window is over."""
-        pods = Consumers(WORKLOAD.rate, START_S + WORKLOAD.start_s, in_flight_s=self.in_flight_s)
-        return Situation(self.profile, SHARES, pods, tail_s=LONGEST_WINDOW)
+        pods = Consumers(WORKLOAD.rate, START_S + self.start_s, in_flight_s=self.in_flight_s)
+        return Situation(self.profile, SHARES, pods, phase_s=self.point * HPA_SYNC_S, tail_s=LONGEST_WINDOW)
 
     @cached_property
     def curve(self) -> Curve:
@@ -103,7 +106,7 @@ class Run:
         """From the first burst's start until one more pod is at work; infinity for never."""
         start, curve = self.busy[0][0], self.curve
         at = curve.working_from(int(curve.working[curve.t <= start][-1]) + 1, start)
-        return float("inf") if at is None else at - start
+        return math.inf if at is None else at - start
 
     @property
     def above_floor(self) -> int:

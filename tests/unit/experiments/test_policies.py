@@ -1,10 +1,14 @@
-"""The requirements of a policy, by the model: those that are known to fail one do, each alone where it can."""
+"""The requirements of a policy, by the model: those that are known to fail one do, each alone where it can.
+
+Both tables of the handbook that are the model's are what it says today.
+"""
 
 import pytest
 
 from lab import paths
 from lab.inputs import policy, variant
-from tests import policies
+from tests import front, policies
+from tests.handbook import PAGE
 from tests.policies import BOUNDS, DISTANCE, FLIPS, FLOOR, RATE, REACTION, REST
 
 FOLDER = paths.MANIFESTS / "scaledobjects"
@@ -45,3 +49,28 @@ def test_the_table_marks_what_is_beyond_its_bound():
     assert shown[0] == ["", "good", "bad"]
     assert shown[1] == [f"{FLIPS} <= 0", "0", "✘ 2"]
     assert shown[-1] == [policies.PRICE, "1,300", "1,300"]
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "name"),
+    [
+        *((front.FRONT_HEAD, front.front_row, name) for name in front.FRONT),
+        *((front.REMEDIES_HEAD, front.remedy_row, name) for name in front.REMEDIES),
+    ],
+)
+def test_a_row_of_the_handbook_is_what_the_model_says(head, row, name):
+    """``python -m tests.front`` fills it in."""
+    table = front.lines(head, [row(name)])
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.count(table[0]) == 1
+    assert f"\n{table[-1]}\n" in page.partition(table[0])[2].partition("\n\n")[0] + "\n", table[-1]
+
+
+def test_a_table_is_filled_in_where_its_head_is():
+    """Once; the text around it stays, and a page without its head is refused."""
+    page = "text\n\n| a | b |\n|---|---:|\n| old | 1 |\n\nmore\n"
+    table = front.lines(("a", "b"), [["new", "2"], ["one", "3"]])
+    assert front.filled(page, table) == "text\n\n| a | b |\n|---|---:|\n| new | 2 |\n| one | 3 |\n\nmore\n"
+    for other in ("text\n", page + page):
+        with pytest.raises(ValueError, match="tables with the head"):
+            front.filled(other, table)
