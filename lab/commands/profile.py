@@ -32,11 +32,16 @@ MOST_LINES = 10  # for gaps, and for phases
 STANDS = 0.2  # of the samples, beyond which an exporter may be slower than its scrapes
 
 
-def _length(text: str) -> float:
-    value = float(yamlfile.as_number(text, "s"))
-    if not 60 <= value <= MAX_SECONDS:
-        raise ValueError(text)
-    return value
+def length(most: float) -> Kind:
+    """A time from a minute to ``most`` s."""
+
+    def convert(text: str) -> float:
+        value = float(yamlfile.as_number(text, "s"))
+        if not 60 <= value <= most:
+            raise ValueError(text)
+        return value
+
+    return Kind(convert, f"a time such as 24h, from 1m to {most / 86_400:g}d")
 
 
 def add_flags(parser: Flags) -> None:
@@ -44,7 +49,7 @@ def add_flags(parser: Flags) -> None:
     parser.flag("prometheus", str, None, "the URL of a Prometheus", optional=True)
     text = 'a counter of arrivals, such as kafka_topic_partition_current_offset{topic="orders"}, or a rate of them'
     parser.flag("query", str, "", text)
-    parser.flag("range", Kind(_length, "a time such as 24h, from 1m to 7d"), "24h", "how much of the past")
+    parser.flag("range", length(MAX_SECONDS), "24h", "how much of the past")
     parser.flag("to", INSTANT, None, "the end of the range [default: now]", optional=True)
     text = "what the query answers [default: what its names tell]"
     parser.flag("values", choice(RATE, COUNTER), None, text, optional=True)

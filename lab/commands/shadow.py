@@ -1,6 +1,7 @@
 """``elastic-lab shadow``: whether the model decides as a live HPA does, and what another ScaledObject would ask for.
 
-It gets, lists and watches three objects, and changes nothing (manifests/shadow/rbac.yaml). Times are epoch s, lag in messages.
+It gets, lists and watches three objects, and changes nothing (manifests/shadow/rbac.yaml), or it reads a Prometheus. Times are
+epoch s, lag in messages.
 """
 
 from __future__ import annotations
@@ -21,22 +22,23 @@ from kubernetes import config
 
 from lab import clock
 from lab.cluster import apply
+from lab.commands import backtest
+from lab.commands.explain import INSTANT
+from lab.commands.profile import length
 from lab.commands.situation import writable
 from lab.commands.sync import MOST_PARTITIONS
 from lab.commands.text import as_json, number, table
 from lab.errors import BREACHED, HELD, InputError, LabFault
 from lab.flags import NAME, Flags, whole
 from lab.flags import number as between
-from lab.foresee import candidate, shadow
+from lab.foresee import shadow
 from lab.foresee.candidate import Closed, Comparison, Cost, Point
-from lab.foresee.group import Consumers
 from lab.foresee.in_flight import CLIENTS_COMMIT_S, InFlight
 from lab.foresee.shadow import NEEDED, Candidate, Decided, Shadow
 from lab.inputs import scaledobject, scaledobject_file
 from lab.inputs.hpa_spec import DOWNSCALE_STABILIZATION_S
 from lab.inputs.scale import HPA_SYNC_S, SYNCS_S
 from lab.inputs.scaledobject import ScaledObject
-from lab.inputs.triggers.kafka import Kafka
 from lab.model.hpa import DEFAULTS, Controller
 from lab.record import live
 from lab.record.tables import Watched
@@ -45,6 +47,7 @@ from lab.trial.watch import HPA, SCALED, Transitions, group, refusals
 WATCH = "Watch"  # the kind of the last row of what is saved
 FOR_S = 1800.0
 MOST_S = 7 * 86_400.0
+MOST_PAST_S = 90 * 86_400.0
 MORE_S = 60.0  # than the watch lasts, until it is given up
 
 
@@ -58,6 +61,16 @@ def add_flags(parser: Flags) -> None:
     parser.flag("for-s", between(1, MOST_S), FOR_S, "s to watch; Ctrl-C ends it before, and answers too")
     parser.flag("save", writable, None, "keep what was seen in this file", "a file in a folder that is there", optional=True)
     parser.flag("watched", Path, None, "answer from a file of --save, and watch nothing", optional=True)
+    parser.flag(
+        "backtest", length(MOST_PAST_S), None, "so much of the past in place of a watch, out of --prometheus", optional=True
+    )
+    parser.flag("to", INSTANT, None, "the end of --backtest [default: now]", optional=True)
+    parser.flag(
+        "prometheus", str, None, "the URL of a Prometheus that scrapes kube-state-metrics, for --backtest", optional=True
+    )
+    parser.flag("scaledobject", Path, None, "the file of the live ScaledObject, for --backtest", optional=True)
+    text = "a selector of an exporter's lag, for the closed loop of --backtest [default: the lag that the HPA saw]"
+    parser.flag("query", str, "", text)
     parser.flag("candidate", Path, None, "the file of the ScaledObject that might replace the live one", optional=True)
     text = "of the topic: by them KEDA caps the lag; needed where the candidate's cap is another, and for --pod-rate"
     parser.flag("partitions", whole(1, MOST_PARTITIONS), None, text, optional=True)
@@ -80,6 +93,14 @@ def run(options: Namespace) -> int:
     if options.pod_rate is not None and options.partitions is None:
         raise InputError("command line", "--partitions", None, f"1 to {MOST_PARTITIONS:,}, for --pod-rate")
     wanted = scaledobject_file.load(options.candidate).scaled if options.candidate else None
+    controller = Controller(tolerance=options.tolerance, downscale_stabilization_s=options.downscale_stabilization_s)
+    answer = backtest.answer(options, wanted, controller) if options.backtest else _watched(options, wanted, controller)
+    print(as_json(asdict(answer)) if options.json else "\n".join(_lines(answer)))
+    return BREACHED if answer.trust.reasons else HELD
+
+
+def _watched(options: Namespace, wanted: ScaledObject | None, controller: Controller) -> Shadow:
+    """The answer to a watch, or to the file of an earlier one."""
     if options.watched:
         rows = _read(options.watched)
     else:
@@ -87,12 +108,10 @@ def run(options: Namespace) -> int:
             file = options.save or Path(folder) / "watched.jsonl"
             _watch(options, file)
             rows = _read(file)
-    answer = _answer(options, rows, wanted)
-    print(as_json(asdict(answer)) if options.json else "\n".join(_lines(answer)))
-    return BREACHED if answer.trust.reasons else HELD
+    return _answer(options, rows, wanted, controller)
 
 
-def _answer(options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledObject | None) -> Shadow:
+def _answer(options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledObject | None, controller: Controller) -> Shadow:
     """The answer to what was watched. Raises :class:`InputError` for what can't be compared, or simulated."""
     seen, target, scaled = (_events(rows, kind) for kind in (HPA, None, SCALED))
     if not seen or not scaled:
@@ -100,7 +119,6 @@ def _answer(options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledOb
     end = next((row for row in rows if row["kind"] == WATCH), {"t": rows[-1]["t"], "object": {"gaps": []}})
     until, gaps = float(end["t"]), [(one, other) for one, other in end["object"]["gaps"]]
     sync_s = live.period(seen, options.hpa_sync_s)
-    controller = Controller(tolerance=options.tolerance, downscale_stabilization_s=options.downscale_stabilization_s)
     decided = list(shadow.decide(live.syncs(seen, target, sync_s, until, gaps), controller, sync_s))
     trust = shadow.trust(decided, controller)
     missing = [f"{len(gaps)} times what happened was not seen one by one: is the right to watch given?"] if gaps else []
@@ -113,20 +131,16 @@ def _answer(options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledOb
                 missing.append(
                     "what the candidate asks for: its windows were never full of what the live HPA saw: watch longer"
                 )
-        if options.pod_rate and [type(one) for one in there.triggers] == [Kafka]:
-            pods = Consumers(options.pod_rate, options.start_s, in_flight_s=options.in_flight_s)
-            policies = [there, *([wanted] if wanted else [])]
-            closed = candidate.close(policies, _points(decided), until, pods, options.partitions, sync_s, controller)
-        elif options.pod_rate:
-            missing.append("the closed loop: it needs one trigger of type kafka, whose metric is the lag")
-    if wanted and not options.pod_rate:
-        missing.append("the closed loop: --pod-rate, --start-s and --partitions tell what the pods would make of the lag")
+        policies = [there, *([wanted] if wanted else [])]
+        closed, lacks = backtest.close(options, policies, _points(decided), until, sync_s, controller)
+        missing += lacks
     return Shadow(
         scaledobject=scaled[-1].name,
         hpa=seen[-1].name,
         since=float(rows[0]["t"]),
         until=until,
         sync_s=sync_s,
+        scrape_s=None,
         trust=trust,
         disagreements=tuple(shadow.disagreements(decided)),
         candidate=asked,
@@ -198,8 +212,9 @@ def _watch(options: Namespace, file: Path) -> None:
 def _lines(answer: Shadow) -> Iterator[str]:
     """The answer as text: first how far the model can be trusted."""
     trust = answer.trust
+    seen = "watched" if answer.scrape_s is None else f"scraped every {answer.scrape_s:.3g} s"
     yield (
-        f"{answer.scaledobject}: {answer.hpa} watched from {_clock(answer.since)} to {_clock(answer.until)} UTC; a sync every "
+        f"{answer.scaledobject}: {answer.hpa} {seen} from {_clock(answer.since)} to {_clock(answer.until)} UTC; a sync every "
         f"{answer.sync_s:.4g} s, {trust.syncs:,} in all, of which {trust.silent:,} changed nothing"
     )
     share = "no data" if trust.agreement is None else f"{trust.agreement:.4g} %"
@@ -209,7 +224,7 @@ def _lines(answer: Shadow) -> Iterator[str]:
     )
     apart = {
         trust.warming: f"within the {trust.memory_s:,g} s that the HPA remembers of what was not seen",
-        trust.edges: "at the edge of a window or a period",
+        trust.edges: "at the edge of a window or a period" + (", or of a scrape" if answer.scrape_s else ""),
         trust.unread: "whose decision can't be read",
     }
     yield from (f"apart: {count:,} syncs {why}" for count, why in apart.items() if count)
@@ -253,9 +268,10 @@ def _closed(closed: Closed) -> Iterator[str]:
     yield f"\nclosed loop, simulated on the traffic that the lag tells, {rates}"
     each: list[tuple[str, Cost]] = [("live, as it was", closed.live), ("live, simulated", closed.simulated)]
     each += [("candidate, simulated", closed.candidate)] if closed.candidate else []
-    rows = [["", "pod-minutes", "flips", "peak lag"]]
-    rows += [[name, number(one.pod_minutes), str(one.flips), number(one.peak_lag)] for name, one in each]
-    yield table(rows, numbers=range(1, 4))
+    rows = [["", "pod-minutes", "flips", "peak lag", "oldest event (s)"]]
+    for name, one in each:
+        rows.append([name, number(one.pod_minutes), str(one.flips), number(one.peak_lag), number(one.worst_age_s)])
+    yield table(rows, numbers=range(1, 5))
     minutes, lag = f"{closed.pod_minutes_error:+.1%} of pod-minutes", f"{closed.peak_lag_error:+.1%} of peak lag"
     yield f"known error, that of the live one: {minutes}, {closed.flips_error:+d} flips, {lag}"
 

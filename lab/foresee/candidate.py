@@ -14,7 +14,7 @@ import numpy as np
 
 from lab.errors import InputError
 from lab.foresee import scraped, sync
-from lab.foresee.curve import Curve
+from lab.foresee.curve import worst_age
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation
@@ -121,11 +121,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a group costs and how far behind it is."""
+    """What a group costs and how far behind it is; ``worst_age_s`` is its oldest event's age, None where that isn't known."""
 
     pod_minutes: float
     flips: int
     peak_lag: float
+    worst_age_s: float | None
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ def close(
         replicas=points[0].replicas,
     )
     known = _known(points, until)
-    simulated, *others = [_outcome(simulate(situation, one)) for one in policies]
+    simulated, *others = [_outcome(situation, one) for one in policies]
     return Closed(
         lowest_rate=min(rates),
         highest_rate=max(rates),
@@ -205,8 +206,9 @@ def close(
     )
 
 
-def _outcome(curve: Curve) -> Cost:
-    return Cost(curve.pod_minutes, curve.flips, curve.peak_lag)
+def _outcome(situation: Situation, scaled: ScaledObject) -> Cost:
+    curve = simulate(situation, scaled)
+    return Cost(curve.pod_minutes, curve.flips, curve.peak_lag, worst_age(curve, situation.arrivals))
 
 
 def _known(points: Sequence[Point], until: float) -> Cost:
@@ -214,4 +216,4 @@ def _known(points: Sequence[Point], until: float) -> Cost:
     ends = [*(one.t for one in points[1:]), until]
     minutes = sum(one.replicas * (end - one.t) for one, end in zip(points, ends, strict=True)) / 60
     ups = [other.replicas > one.replicas for one, other in pairwise(points) if one.replicas != other.replicas]
-    return Cost(minutes, count_flips(ups), max(one.lag for one in points))
+    return Cost(minutes, count_flips(ups), max(one.lag for one in points), None)

@@ -157,23 +157,42 @@ def _told(chain: list[_Step]) -> list[_Step]:
     return [step for step in chain if step.decision.desired != step.current] or chain[-1:]
 
 
+def outcome(series: Series, place: int) -> tuple[Decision, bool | None]:
+    """The model's likeliest decision before the sample at ``place``, and whether it comes to the replicas that were scraped.
+
+    None where it hangs on what the lag was between two scrapes, or on the edge of a window or a period.
+    """
+    found = _chains(series, place, 0.0)
+    fits = [fit for _, fit in found]
+    likeliest = found[len(found) // 2][0][-1].decision
+    if all(fits):
+        return likeliest, True
+    return likeliest, None if any(fits) or _fitting(series, place) else False
+
+
 def _fitting(series: Series, place: int) -> list[list[_Step]]:
     """The chains of syncs that come to what was scraped. The times of syncs are uncertain, and so is what windows and periods
     hold at their edges: where nothing fits, all that is remembered may be one sync older, or younger."""
+    for shift in (0.0, series.sync_s, -series.sync_s):
+        found = [chain for chain, fits in _chains(series, place, shift) if fits]
+        if found:
+            return found
+    return []
+
+
+def _chains(series: Series, place: int, shift: float) -> list[tuple[list[_Step], bool]]:
+    """The chains of syncs before the sample at ``place``, for all that its metric and its memory may have been, and whether
+    each comes to what was scraped."""
     begin, end = series.samples[place - 1].replicas, series.samples[place].replicas
     times, shown = series.syncs(place), series.shown(place)
     bends = (1.0,) if shown is not None and len(times) == 1 else BENDS
     memories = [series.memory(times[0], cold=cold) for cold in ((True, False) if series.fresh(times[0]) else (False,))]
-    for shift in (0.0, series.sync_s, -series.sync_s):
-        found = []
-        for state, bend in itertools.product(memories, bends):
-            chain = _chain(series, place, times, shown, bend, shift, state, begin)
-            of_status = shown is None or chain[-1].current == series.samples[shown].current
-            if chain[-1].decision.desired == end and of_status:
-                found.append(chain)
-        if found:
-            return found
-    return []
+    found = []
+    for state, bend in itertools.product(memories, bends):
+        chain = _chain(series, place, times, shown, bend, shift, state, begin)
+        of_status = shown is None or chain[-1].current == series.samples[shown].current
+        found.append((chain, chain[-1].decision.desired == end and of_status))
+    return found
 
 
 def _chain(

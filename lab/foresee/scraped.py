@@ -27,6 +27,7 @@ MORE_S = 0.03  # the next sync begins a period after the last one ended
 EVENT_S = 1.0  # an event's time is a whole second
 # Syncs between two scrapes, of the HPA's status and of metrics alone: told with more, 60 % is right (tests.explained --all).
 MOST_SYNCS, MOST_OF_METRICS = 2, 1
+LONGEST_PERIOD_S = 1_800  # of a policy, that the API allows
 MESSAGES = "-kafka-"  # in the names of metrics that KEDA's kafka trigger makes: their totals are whole
 NEARLY = 1e-6  # messages: a rounding of float64
 
@@ -132,7 +133,7 @@ class Series:
             allowed = f"{self._times[0]:.0f} to {self._times[-1]:.0f} (epoch s), from the first scrape to the last"
             raise InputError("command line", "--at", f"{t:.0f}", allowed)
         place = max(1, bisect_left(self._times, t))
-        while place > 1 and place not in self.changes and self.samples[place].current != self.samples[place].desired:
+        while place > 1 and self.samples[place].current != self.samples[place].desired and place not in self.changes:
             place -= 1
         return place
 
@@ -217,10 +218,11 @@ class Series:
                 kept.append(hpa_limits.Recommendation(asked, hpa_limits.nanoseconds(t)))
         ups: list[hpa_limits.ScaleEvent] = []
         downs: list[hpa_limits.ScaleEvent] = []
-        for place in self.changes:
+        begin, end = (bisect_left(self._times, t) for t in (at - LONGEST_PERIOD_S - self.sync_s, at))
+        for place in self.changes[bisect_left(self.changes, begin) : bisect_left(self.changes, end)]:
             one, other = self.samples[place - 1].replicas, self.samples[place].replicas
             back = max(1, round((at - self._times[place]) / self.sync_s))
-            if self._times[place] < at and one and other:  # to and from 0 is KEDA's
+            if one and other:  # to and from 0 is KEDA's
                 event = hpa_limits.ScaleEvent(abs(other - one), hpa_limits.nanoseconds(at - back * self.sync_s))
                 (ups if other > one else downs).append(event)
         return State(tuple(kept), tuple(ups), tuple(downs))

@@ -127,13 +127,17 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Shadow:
-    """The answer of ``shadow``: without trust there is no ``candidate`` and no ``closed`` loop; ``missing`` has the reasons."""
+    """The answer of ``shadow``: without trust there is no ``candidate`` and no ``closed`` loop; ``missing`` has the reasons.
+
+    ``scrape_s`` is the time between two scrapes of a past, None for a watch.
+    """
 
     scaledobject: str
     hpa: str
     since: float
     until: float
     sync_s: float
+    scrape_s: float | None
     trust: Trust
     disagreements: tuple[Disagreement, ...]
     candidate: Candidate | None
@@ -190,10 +194,13 @@ def trust(decided: Sequence[Decided], controller: Controller) -> Trust:
     remembered = max((memory_s(one.live.sync.spec, controller) for one in decided), default=0.0)
     reasons = []
     if len(judged) < LEAST:
-        rest = f"watch for longer than the {remembered:,g} s that the HPA remembers"
+        unread = "; ".join(sorted({one.live.unread for one in decided if one.live.unread}))
+        rest = (
+            f"of {count[UNREAD]:,} {unread}"
+            if unread
+            else f"watch for longer than the {remembered:,g} s that the HPA remembers"
+        )
         reasons.append(f"{len(judged):,} syncs could be judged, {LEAST} are needed: {rest}")
-        unread = sorted({one.live.unread for one in decided if one.live.unread})
-        reasons += [f"{count[UNREAD]:,} syncs can't be judged: {'; '.join(unread)}"] if unread else []
     elif not steps:
         reasons.append("no sync that was judged changed the replicas: a model that does nothing would agree as often")
     if judged and 100 * count[AGREED] < NEEDED * len(judged):

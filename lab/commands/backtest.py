@@ -1,0 +1,87 @@
+"""What ``shadow`` answers from a group's past, and the closed loop that it plays on the lag of a watch or of the past.
+
+Times are epoch s, lag in messages.
+"""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+
+from lab.commands import scrapes
+from lab.errors import InputError
+from lab.foresee import backtest, candidate, scraped, shadow, sync
+from lab.foresee.candidate import Closed, Point
+from lab.foresee.group import Consumers
+from lab.foresee.scraped import MORE_S, Series
+from lab.foresee.shadow import Shadow
+from lab.inputs import scaledobject_file
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.kafka import Kafka
+from lab.model.hpa import Controller
+
+
+def answer(options: Namespace, wanted: ScaledObject | None, controller: Controller) -> Shadow:
+    """The answer to what a Prometheus kept of the group. Raises :class:`InputError`, also where it kept too little."""
+    for flag in ("prometheus", "scaledobject"):
+        if not vars(options)[flag]:
+            raise InputError("command line", f"--{flag}", None, "what --backtest reads: no Prometheus has windows and policies")
+    there = scaledobject_file.load(options.scaledobject, options.name).scaled
+    end = time.time() if options.to is None else options.to
+    asked, spec = scrapes.Prometheus(options.prometheus, options.namespace), sync.hpa_of(there)
+    samples, _ = asked.scrapes(there, spec, end - options.backtest, end, "")
+    series = scraped.series(there, samples, options.hpa_sync_s + MORE_S, options.partitions, controller)
+    decided = list(backtest.decide(series))
+    trust = shadow.trust(decided, controller)
+    closed, missing = None, list[str]()
+    if not trust.reasons and (wanted or options.pod_rate):
+        if options.query:
+            seen, _ = asked.scrapes(there, spec, end - options.backtest, end, options.query)
+            lags = [one.values[0] for one in seen]
+        else:
+            places = backtest.places(series)
+            seen, lags = [samples[place] for place in places], [series.totals[place][0] for place in places]
+            missing += _hidden(series, lags)
+        points = backtest.points(seen, lags, options.start_s or 0.0)
+        closed, lacks = close(options, [there, *([wanted] if wanted else [])], points, seen[-1].t, series.sync_s, controller)
+        missing += lacks
+    return Shadow(
+        scaledobject=there.name,
+        hpa=there.hpa,
+        since=samples[0].t,
+        until=samples[-1].t,
+        sync_s=series.sync_s,
+        scrape_s=series.scrape_s,
+        trust=trust,
+        disagreements=tuple(shadow.disagreements(decided)),
+        candidate=None,
+        closed=closed,
+        missing=tuple(missing),
+    )
+
+
+def _hidden(series: Series, lags: Sequence[float | None]) -> list[str]:
+    """That KEDA's cap hid the lag of some syncs, if it did."""
+    count = 0 if series.caps[0] is None else lags.count(series.caps[0])
+    said = (
+        f"the lag at {count:,} of {len(lags):,} syncs, which KEDA's cap hid, so there was more traffic: --query has all of it"
+    )
+    return [said] if count else []
+
+
+def close(
+    options: Namespace,
+    policies: Sequence[ScaledObject],
+    points: Sequence[Point],
+    until: float,
+    sync_s: float,
+    controller: Controller,
+) -> tuple[Closed | None, list[str]]:
+    """The closed loop of ``policies``, the live one first, and why it is missing. Raises :class:`InputError`."""
+    if not options.pod_rate:
+        return None, ["the closed loop: --pod-rate, --start-s and --partitions tell what the pods would make of the lag"]
+    if [type(one) for one in policies[0].triggers] != [Kafka]:
+        return None, ["the closed loop: it needs one trigger of type kafka, whose metric is the lag"]
+    pods = Consumers(options.pod_rate, options.start_s, in_flight_s=options.in_flight_s)
+    return candidate.close(policies, points, until, pods, options.partitions, sync_s, controller), []
