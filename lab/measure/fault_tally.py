@@ -14,7 +14,7 @@ import numpy as np
 from lab.errors import NoData
 from lab.inputs.faults import BACK_S, CONSUMER, DAEMONS, PODS, STORE
 from lab.measure.faults import injected, losses, under_faults
-from lab.measure.killed import Loss, explained
+from lab.measure.killed import Loss, buried_again, explained
 from lab.model.hpa_log import FAILED
 from lab.record.store import Record
 from lab.record.trial import Fault
@@ -172,6 +172,6 @@ def _copies_by_kind(record: Record) -> dict[tuple[str, str], int]:
         for loss in losses(record):
             if loss.t in kinds:
                 own.setdefault(kinds[loss.t], []).append(loss)
-        return {kind: explained(record, some).copies for kind, some in own.items()}
+        return {kind: explained(record, some).copies + buried_again(record, some) for kind, some in own.items()}
     except NoData:
         return {}

@@ -17,7 +17,7 @@ from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Comparison
 from lab.measure.delivery import delivery
-from lab.measure.killed import Loss, explained
+from lab.measure.killed import Loss, buried_again, explained
 from lab.measure.rebalance import rebalance_spans
 from lab.measure.scaling import policy_excess
 from lab.model import hpa
@@ -37,6 +37,7 @@ SOURCE = "the schedule of faults (lab.inputs.faults)"
 
 class UnderFaults(Measure):
     """What became of the messages of a trial with a schedule of faults. Words and counts are those of :class:`Delivery`.
+    A further dead letter about a message is a copy, too.
 
     ``unexplained`` are copies of messages that no fault explains. A fault of a consumer explains one copy of each message that
     was in flight then: the pod had processed it and not committed it, so another one did it later. Of a consumer that was
@@ -62,7 +63,8 @@ def under_faults(record: Record) -> UnderFaults:
     """Account for the messages; no data for a trial without a schedule, and like :func:`delivery`."""
     struck, found = injected(record), delivery(record)
     by_faults = explained(record, own := list(losses(record)))
-    known = explained(record, [*own, *fenced(record, own)])
+    known = explained(record, every := [*own, *fenced(record, own)])
+    letters, all_letters = buried_again(record, own), buried_again(record, every)
     return UnderFaults(
         injected=len(struck),
         omitted=len(record.inputs.faults) - len(struck),
@@ -70,8 +72,8 @@ def under_faults(record: Record) -> UnderFaults:
         unseen=found.unseen.number,
         unknown=found.unknown_or_failed.number,
         copies=found.copies.number,
-        given_up=known.copies - by_faults.copies,
-        unexplained=found.copies.number - known.copies,
+        given_up=known.copies + all_letters - by_faults.copies - letters,
+        unexplained=found.copies.number - known.copies - all_letters,
         oldest_s=by_faults.oldest_s,
     )
 

@@ -97,6 +97,26 @@ def explained(record: Record, losses: Sequence[Loss]) -> Explained:
     return Explained(copies, oldest_s)
 
 
+def buried_again(record: Record, losses: Sequence[Loss]) -> int:
+    """The further dead letters that ``losses`` explain: each explains one about a message that its pod had given up.
+
+    The pod owned the message's partition then, and after the loss another letter came, not from the pod by itself. Raises
+    :class:`NoData` where there are further letters and they were not kept.
+    """
+    if not record.reconciliation.buried_again:
+        return 0
+    found = 0
+    for (partition, _), failed in record.dead_letters.groupby(["partition", "offset"])["failed"]:
+        owners = {t: {pod for pod, owned in record.owners(t).items() if partition in owned} for t in failed}
+        by_losses = 0
+        for loss in losses:
+            own = {t for t, pods in owners.items() if loss.after < t <= loss.until and loss.pod in pods}
+            later = {t for t, pods in owners.items() if t > loss.until or (t > loss.t and pods - {loss.pod})}
+            by_losses += any(one != other for one in own for other in later)
+        found += min(by_losses, len(failed) - 1)
+    return found
+
+
 def _covering(receipts: pd.DataFrame, place: Range) -> pd.DataFrame:
     """Those of ``receipts`` that cover an offset of ``place``."""
     here = (receipts["partition"] == place.partition) & (receipts["first"] <= place.last) & (receipts["last"] >= place.first)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,6 +91,28 @@ def test_a_fault_explains_what_its_consumers_could_not_commit(tmp_path, faults, 
     receipts = [done("a", 0, 0, 9, a), done("b", 0, 0, 9, 131.0)]
     made = under(tmp_path, receipts, [range_of(0, 0, 9)], faults, told)
     assert under_faults(made).unexplained.value == unexplained
+
+
+@pytest.mark.parametrize(
+    ("failed", "unexplained"),
+    [
+        ([99.0, 108.0], 0),  # a was killed before it had committed that
+        ([119.0, 131.0], 0),
+        ([99.0, 119.0, 131.0], 0),
+        ([99.0, 99.5], 1),
+        ([134.0, 150.0], 1),  # it had noticed what it has lost
+        ([101.0, 108.0], 1),  # after the kill and before the stop
+        ([119.0, 122.0], 1),  # both by a
+    ],
+)
+def test_a_further_dead_letter_is_explained_like_a_copy(tmp_path, failed, unexplained):
+    """By a fault of whoever owned the partition when the message was given up: a until 133, and b from 125 on."""
+    made = under(tmp_path, [], told=[assigned(125, "b", 0)])
+    ledger = whole.reconciliation(produced=100, processed=99, dead_messages=1, buried_again=len(failed) - 1)
+    (tmp_path / "reconciliation.json").write_text(json.dumps(ledger))
+    vars(made)["dead_letters"] = pd.DataFrame({"partition": 0, "offset": 5, "failed": failed})
+    found = under_faults(made)
+    assert (found.copies.value, found.unexplained.value) == (len(failed) - 1, unexplained)
 
 
 @pytest.mark.parametrize(
