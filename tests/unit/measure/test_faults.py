@@ -16,7 +16,7 @@ from lab.inputs.faults import CONSUMER, CONTROLLERS, Injection
 from lab.inputs.scale import Scale
 from lab.measure.fault_tally import ROW, WORST, Followed, followed, tally, together
 from lab.measure.faults import BACK_S, RECENT_S, back_s, fewest_waiting, late, stranded, under_faults
-from lab.measure.killed import killed
+from lab.measure.killed import Loss, buried_again, killed
 from lab.model.hpa_log import FAILED
 from lab.record.pods import Change
 from lab.record.trial import Fault, Offsets
@@ -113,6 +113,8 @@ def test_a_further_dead_letter_is_explained_like_a_copy(tmp_path, failed, unexpl
     vars(made)["dead_letters"] = pd.DataFrame({"partition": 0, "offset": 5, "failed": failed})
     found = under_faults(made)
     assert (found.copies.value, found.unexplained.value) == (len(failed) - 1, unexplained)
+    assert buried_again(made, [Loss("a", 120.0, 0.0, 133.0)] * 9) <= len(failed) - 1
+    assert buried_again(made, [Loss("c", 120.0, 0.0, 133.0)]) == 0  # it never owned the partition
 
 
 @pytest.mark.parametrize(
