@@ -26,7 +26,6 @@ from lab.judge.claim import BREACHED, HELD
 CHUNK = 50  # policies in one pass: a larger pass shares more steps and takes more memory
 COLUMNS = ("", "pod-minutes", "behind (s)", "oldest (s)", "flips", "most pods", "changes")
 BEYOND = 4  # times the lateness of the latest marked policy: later policies are counted, not drawn
-REAL = "what is recommended is written at real time; simulate --scale shows what a scale makes of it"
 HEAD = "# {0} as tuned by elastic-lab tune; changed: {1}. Comments of the original are lost.\n"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from lab.kubelet.container import Tools
 from lab.kubelet.pod import Pod
 from lab.kubelet.podspec import Json
 from lab.kubelet.process import LEAST_GRACE_S, kill_session
-
-log = logging.getLogger("lab.node")
 
 _HOSTS = 2**16
 

@@ -1,12 +1,11 @@
 """Progress: what a group's commits show of a consumer that writes no receipts, and how finely.
 
 A commit is seen some tenths of a second after it was made. Between two commits of a partition nothing is seen of its work. So
-any figure here is true to the time between commits (``longest_s``), and a rate is one over several of them.
+any figure here is true to the time between commits (``longest_s``).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from itertools import pairwise
 from statistics import median
@@ -17,7 +16,6 @@ from lab.judge.origin import UNSCALED
 from lab.record.reports import GIVEN, Commit, Report
 from lab.record.store import Record
 
-FEWEST_COMMITS = 2  # of the longest time between two, in a span whose rate is told
 LOOK_S = 0.3  # a commit is seen by then
 
 
@@ -58,24 +56,6 @@ def gaps_s(commits: Iterable[Commit]) -> list[float]:
         for earlier, later in pairwise(own)
         if earlier.offset < earlier.end
     ]
-
-
-@quantity("messages/s", "rate of processing, by what was committed")
-def committed_rate(record: Record, start: float, end: float) -> float:
-    """Messages/s that were committed from ``start`` to ``end`` (epoch s).
-
-    There is no data for a span of less than FEWEST_COMMITS of the longest time between two commits: it may hold one too many or
-    one too few of a partition.
-    """
-    commits = record.commits
-    least = FEWEST_COMMITS * max(gaps_s(commits), default=math.inf)
-    if end - start < least:
-        raise NoData(f"{end - start:.1f} s are too short for commits that may be {least / FEWEST_COMMITS:.1f} s apart")
-    done = 0
-    for own in _by_partition(commits).values():
-        upto = [max((one.offset for one in own if one.t <= at), default=0) for at in (start, end)]
-        done += upto[1] - upto[0]
-    return done / (end - start)
 
 
 def first_commit(handovers: Iterable[Report], commits: Iterable[Commit], pods: Iterable[str]) -> tuple[str, float] | None:

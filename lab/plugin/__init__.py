@@ -210,8 +210,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = [item for item in items if ("brought" in getattr(item, "fixturenames", ())) is wanted]
     if wanted:
         chosen = [item for item in chosen if not item.path.is_relative_to(paths.ACCEPTANCE)] or chosen
-    if other := [item for item in items if item not in chosen]:
-        config.hook.pytest_deselected(items=other)
+    if len(chosen) < len(items):
+        kept = set(chosen)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = chosen
     ordered = iter(sorted(filter(judges, items), key=lambda item: natural(str(item.path))))
     items[:] = [next(ordered) if judges(item) else item for item in items]

@@ -20,8 +20,6 @@ from lab.inputs.profile import Profile
 from lab.kafka.lag import LagReader
 from lab.programs.telemetry import Reports, reporter
 
-log = logging.getLogger("lab.programs.counter")
-
 GROUP = "lab-counter"  # that nobody is in: to ask as a consumer asks for one
 
 

@@ -31,7 +31,6 @@ from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.extended, allure.epic("Scaling on lag"), allure.feature("The model")]
 
-HPAS = ("ScaledObject", "HorizontalPodAutoscaler")  # policies for which an HPA decides
 SYNCS = {
     "syncs": lambda replay: replay.syncs,
     "rescaled": lambda replay: replay.rescaled,

@@ -29,7 +29,6 @@ from lab.inputs.triggers.kafka import Kafka
 from lab.yamltext import Document, Source
 from tests.thoroughness import examples
 
-EXAMPLES = paths.PROJECT / "docs" / "examples"
 FILE = Path("my.yaml")
 QUICK = Scale("quick", 30, 1)
 PODS = Consumers(1.0, 1.0, footprint=Footprint(100, 1.0))

@@ -30,7 +30,7 @@ WINDOW = "stabilizationWindowSeconds: 600"
 @pytest.fixture(autouse=True)
 def few(monkeypatch, tmp_path):
     """Few variants, and a folder with no file in it."""
-    monkeypatch.setattr(variants, "CANDIDATES", 30)
+    monkeypatch.setattr(variants, "CANDIDATES", 8)
     monkeypatch.chdir(tmp_path)
 
 
@@ -49,14 +49,29 @@ def store(folder):
     sealed(record, id=chosen.id, inputs=chosen, scale=str(chosen.scale))
 
 
-@pytest.fixture
-def flapping(tmp_path):
-    """A ScaledObject that gives pods back at once."""
+def hasty(folder):
+    """A ScaledObject in ``folder`` that gives pods back at once."""
     text = FILES.scaledobject.read_text()
     assert WINDOW in text
-    file = tmp_path / "flapping.yaml"
+    file = folder / "flapping.yaml"
     file.write_text(text.replace(WINDOW, "stabilizationWindowSeconds: 0"))
     return file
+
+
+@pytest.fixture
+def flapping(tmp_path):
+    """The file of a ScaledObject that gives pods back at once."""
+    return hasty(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def advised(tmp_path_factory):
+    """That file as it is judged, its inputs, and what is advised for its flips and its drain: note and changed file."""
+    given = UserFiles(hasty(tmp_path_factory.mktemp("theirs")), FILES.profile, FILES.workload)
+    inputs = given.read(given.scale(), "binary", COMMITTED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(variants, "CANDIDATES", 14)  # of fewer, none holds at each point of the sync
+        return given, inputs, *advice.advise(given, inputs, {"flips", "drain"}, None)
 
 
 @pytest.fixture
@@ -154,23 +169,21 @@ def test_bad_input_is_said_before_anything_starts(ended, capsys, given, line):
     assert (len(said.err.splitlines()), said.out, ended[1]) == (1, "", [])
 
 
-def test_a_change_that_holds_in_a_simulation_is_preferred(flapping):
+def test_a_change_that_holds_in_a_simulation_is_preferred(advised):
     """It says what the simulation says of both, by number and bound."""
-    given = UserFiles(flapping, FILES.profile, FILES.workload)
-    found, text = advice.advise(given, given.read(given.scale(), "binary", COMMITTED), {"flips", "drain"}, None)
+    given, _, found, text = advised
     flips = next(note for note in found.notes if note.startswith("simulated: flips: "))
     assert flips.endswith("0 with the change, wanted = 0 flips")
     assert "a simulation of the file as it is does not show: drain" in found.notes
     assert "-          stabilizationWindowSeconds: 0" in found.diff.splitlines()
-    assert yaml.safe_load(text)["metadata"] == yaml.safe_load(flapping.read_text())["metadata"]
+    assert yaml.safe_load(text)["metadata"] == yaml.safe_load(given.scaledobject.read_text())["metadata"]
 
 
-def test_a_change_breaches_nothing_at_any_point_of_a_sync_nor_at_the_trials_scale(flapping, tmp_path):
+def test_a_change_breaches_nothing_at_any_point_of_a_sync_nor_at_the_trials_scale(advised, tmp_path):
     """A window of 300 s, which costs less, flips at one point of five at real time, and at each at medium."""
-    given = UserFiles(flapping, FILES.profile, FILES.workload)
-    inputs = given.read(given.scale(), "binary", COMMITTED)
+    _, inputs, _, text = advised
     changed = tmp_path / "changed.yaml"
-    changed.write_text(advice.advise(given, inputs, {"flips"}, None)[1])
+    changed.write_text(text)
     asked = Flags("elastic-lab simulate", None, environment=False)
     situation.add_flags(asked)
     assert inputs.scale.name == "medium"

@@ -26,8 +26,6 @@ from lab.programs.consumer.poison import strike
 from lab.programs.consumer.retries import Consumed, Retries, seq_of
 from lab.programs.telemetry import Reports, process_started, serve
 
-log = logging.getLogger("lab.programs.consumer")
-
 COLLECT_AFTER = 100_000  # objects; a fetch of the largest pods has some 10,000
 
 

@@ -168,8 +168,8 @@ def test_tune_recommends_one_and_writes_it(lab, figures, chart, tmp_path):
     assert all(again[name] <= chosen[name] for name in ("late_s", "pod_minutes", "flips"))  # of one point, and at worst
     assert json.loads(lab(*given, "--processes=1", f"--chart={chart('png')}")) == content
     assert chart("png").read_text().startswith("png")
-    text = lab("tune", *THEIRS, "--candidates=10", "--processes=1")
-    assert "10 policies simulated; those below again, each alone: each figure is the worst of 5 points" in text
+    text = lab("tune", *THEIRS, "--candidates=5", "--processes=1")
+    assert "5 policies simulated; those below again, each alone: each figure is the worst of 5 points" in text
     assert text.index("as given") < text.index("recommended") < text.index("front")
     assert "recommended: behind by more than 60 s for" in text
 

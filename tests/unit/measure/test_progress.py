@@ -11,7 +11,7 @@ from lab.inputs.own_consumer import BLACK_BOX, OFF
 from lab.inputs.workload import Workload
 from lab.measure.delivery import COMMITTED, EXACTLY_ONCE, guarantee
 from lab.measure.drain import drain, ideal_drain_s
-from lab.measure.progress import committed_rate, first_commit, gaps_s, progress
+from lab.measure.progress import first_commit, gaps_s, progress
 from lab.measure.reaction.step import COMMIT, reaction
 from lab.record.reports import Commit, Report
 from lab.record.trial import Offsets
@@ -91,12 +91,6 @@ def test_what_needs_receipts_has_no_data_and_says_what_stands_in_its_place(black
     assert "rung: black-box" in EXACTLY_ONCE.missing(black_box).why
     assert drain(black_box).seconds.value == 40
     assert ideal_drain_s(black_box, END) == pytest.approx(LAG[END] / (black_box.inputs.pod_rate - 2_420 / 100))
-
-
-def test_a_rate_is_told_of_several_commits(black_box):
-    """Of a shorter span there is no data."""
-    assert committed_rate(black_box, 980, 1050.5).value == pytest.approx((100 + 90 - 20) / 70.5)
-    assert "too short for commits that may be 28.5 s apart" in committed_rate(black_box, 1000, 1050).why
 
 
 def test_nobody_looks_at_the_labs_own_consumer(record):

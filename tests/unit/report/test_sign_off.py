@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from lab.charts import drawing, timeline
 from lab.judge.claim import judge
 from lab.judge.runs import Runs
 from lab.measure.drain import drain
@@ -119,7 +120,7 @@ def test_the_trials_that_stand_beside_it_are_found(runs, tmp_path):
     assert [one.name for one in found[ON_RANGE].runs] == ["ranged"]
 
 
-def test_the_sheet_is_at_the_head_of_the_page(runs):
+def test_the_sheet_is_at_the_head_of_the_page(runs, monkeypatch):
     """With both pictures: that of the board is out of the first record that has one. session.json keeps it."""
     results = runs[0].folder.parent.parent
     (runs[1].folder / BOARD).write_bytes(PNG)
@@ -132,6 +133,8 @@ def test_the_sheet_is_at_the_head_of_the_page(runs):
     (kept,) = read(results).sign_offs
     assert (kept.board, (results / kept.chart).is_file()) == ("records/run-2/board.png", True)
     (runs[1].folder / BOARD).unlink()
+    monkeypatch.setattr(timeline, "timeline", lambda found: found)  # to draw it takes a second
+    monkeypatch.setattr(drawing, "svg", lambda chart: "<svg></svg>")
     again = plain(session_page.leave(results, state).read_text())
     assert "No picture of the live board: no browser." in again
 
