@@ -108,6 +108,7 @@ SHARING = {
         "tests/unit/cluster/",
         "tests/faults/test_two_clusters",
         "tests/faults/test_existing",
+        "tests/faults/test_shadow",
         "tests/differential/test_hpa",
     ),
     "trials": ("tests/faults/test_duet", "tests/faults/test_decreed", "tests/faults/test_baseline", "tests/unit/record/"),
