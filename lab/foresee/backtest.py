@@ -21,7 +21,8 @@ WORDS = {True: AGREED, False: OTHERWISE, None: EDGE}
 def places(series: Series) -> list[int]:
     """The places of the samples that tell of the HPA's syncs: one for each sync, and each before which the replicas changed."""
     begin, end = series.samples[0].t, series.samples[-1].t
-    syncs = (begin + number * series.sync_s for number in range(1, int((end - begin) / series.sync_s) + 1))
+    count = int((end - begin) / series.sync_s)
+    syncs = (min(end, begin + number * series.sync_s) for number in range(1, count + 1))
     return sorted({*series.changes, *map(series.place, syncs)})
 
 

@@ -195,12 +195,9 @@ def trust(decided: Sequence[Decided], controller: Controller) -> Trust:
     reasons = []
     if len(judged) < LEAST:
         unread = "; ".join(sorted({one.live.unread for one in decided if one.live.unread}))
-        rest = (
-            f"of {count[UNREAD]:,} {unread}"
-            if unread
-            else f"watch for longer than the {remembered:,g} s that the HPA remembers"
-        )
-        reasons.append(f"{len(judged):,} syncs could be judged, {LEAST} are needed: {rest}")
+        why = f"watch for longer than the {remembered:,g} s that the HPA remembers"
+        why = f"{count[UNREAD]:,} can't be: {unread}" if unread else why
+        reasons.append(f"{len(judged):,} syncs could be judged, {LEAST} are needed: {why}")
     elif not steps:
         reasons.append("no sync that was judged changed the replicas: a model that does nothing would agree as often")
     if judged and 100 * count[AGREED] < NEEDED * len(judged):
