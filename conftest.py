@@ -29,6 +29,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long the differential run is."""
+    parser.addoption("--walks", type=int, metavar="N", help="walks of the differential run (default: 20; 80 when thorough)")
+
+
 # A busy machine is no counterexample. By default the cases are the same every time, so no change fails by luck. Every night
 # they are others, also where Hypothesis sees in the environment that it is in CI, and by itself would draw the same.
 settings.register_profile("lab", deadline=None, derandomize=True, print_blob=True, max_examples=DEFAULT)

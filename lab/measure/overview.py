@@ -19,13 +19,13 @@ from lab.measure.dip import worst_dip
 from lab.measure.drain import best_drain, drain, drain_time
 from lab.measure.lag import hold, peak_lag
 from lab.measure.lateness import oldest, time_behind, timelag
-from lab.measure.punctuality import punctuality
 from lab.measure.reaction.step import cold_start, reaction
 from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import flips, plateau, scale_events
 from lab.measure.scaling_cost import scaling_cost
 from lab.measure.signal import signal
 from lab.measure.throughput import Throughput, lagging_spans, mean_rate, peak_rate
+from lab.measure.validity import punctuality
 from lab.record.store import Record, write_json
 
 # By the name in measures.json.

@@ -8,9 +8,12 @@ from contextlib import suppress
 
 from lab.errors import NoData
 from lab.inputs import fidelity
+from lab.inputs.inputs import PRODUCER
 from lab.judge import gates
 from lab.judge.claim import Verdict
 from lab.judge.measure import Measure, measure, number
+from lab.judge.origin import UNSCALED
+from lab.measure.delivery import tallied
 from lab.record.store import Record
 from lab.record.views import FEWEST
 
@@ -74,6 +77,27 @@ def judge_validity(record: Record) -> tuple[Verdict, ...]:
     """The verdict on every gate of ``record``."""
     found = validity(record)
     return gates.judge_gates(lambda name: getattr(found, name))
+
+
+class Punctuality(Measure):
+    """How long after its due time the oldest event of a tick was handed over, over the ticks of 5 ms; of the worst producer.
+
+    The producer is an open loop: it catches up with a late send and skips none. It is a gate of validity, and no claim about
+    the group: where the 99th percentile comes near the times that a trial measures, the trial did not offer its profile.
+    """
+
+    median_ms = number("ms", "median lateness of the producer", UNSCALED)
+    p99_ms = number("ms", "99th percentile of the producer's lateness", UNSCALED)
+    worst_ms = number("ms", "largest lateness of the producer", UNSCALED)
+
+
+@measure
+def punctuality(record: Record) -> Punctuality:
+    """Read the producer's tally; no data without one, or where another program than the lab's producer drove the traffic."""
+    if (driver := record.inputs.driver) != PRODUCER:
+        raise NoData(f"{driver} drove the traffic, and keeps no schedule")
+    median, p99, worst = map(max, tallied(record, "late_p50_ms", "late_p99_ms", "late_max_ms"))
+    return Punctuality(median_ms=median, p99_ms=p99, worst_ms=worst)
 
 
 def _lateness(record: Record) -> float:

@@ -12,8 +12,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from tests.defects.behaviour import behaviour, judge
 from tests.defects.topic import Topic
-from tests.oracles.harness import Program
-from tests.oracles.sarama import SARAMA
+from tests.oracles.harness import SARAMA, Program
 
 PARTITIONS, EACH = 10, 20
 MESSAGES = PARTITIONS * EACH

@@ -22,9 +22,9 @@ from lab.charts.breakdown import memory_chart, reaction_breakdown
 from lab.inputs import workload
 from lab.judge.bounds import DRAIN_OVER_BEST, MEMORY_AN_HOUR, REACTION_S
 from lab.measure.drain import best_drain, drain
-from lab.measure.punctuality import punctuality
 from lab.measure.reaction.step import reaction
 from lab.measure.scaling import policy_excess, scale_events
+from lab.measure.validity import punctuality
 from tests.experiments.measure.memory import memory_growth
 from tests.experiments.sources import GIVES_BACK, TEXT
 

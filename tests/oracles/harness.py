@@ -133,3 +133,31 @@ class Program:
         self._errors.seek(0)
         lines = [one for one in (line + printed + self._errors.read()).splitlines() if one.strip()]
         return next((one for one in lines if "panic" in one or "oracle" in one), lines[-1] if lines else "no output")
+
+
+# KEDA's own code: brokers, API server and clock are fakes within the program; everything that counts or decides is KEDA's. The
+# shapes of cases and answers are in keda/oracle_test.go.
+KEDA = Oracle(
+    name="kedaoracle",
+    module=build.KEDA_MODULE,
+    folder=Path("pkg", "scalers"),
+    files=(
+        "scaler.go",
+        "kafka_scaler.go",
+        "apache_kafka_scaler.go",
+        "prometheus_scaler.go",
+        "cron_scaler.go",
+        "cpu_memory_scaler.go",
+        "external_scaler.go",
+    ),
+    drivers=Path(__file__).parent / "keda",
+)
+# Members of consumer groups that use Sarama, the Go client that KEDA itself asks Kafka with. Brokers are real, and each member
+# joins, consumes and leaves as a pod of Go does. The shapes of cases and answers are in sarama/group_test.go.
+SARAMA = Oracle(
+    name="saramaoracle",
+    module="github.com/IBM/sarama",
+    folder=Path(),
+    files=(),
+    drivers=Path(__file__).parent / "sarama",
+)

@@ -1,12 +1,14 @@
-"""The build of the components: what it says when it can't, and what it does not accept."""
+"""The build of the components and of a consumer in Java: what it says when it can't, and what it does not accept."""
 
 import dataclasses
 import shutil
+import subprocess
 
 import pytest
 
-from lab.components import build, toolchain
+from lab.components import build, clients, jars, toolchain
 from lab.errors import LabFault
+from lab.inputs.clients import JAVA, program
 
 
 @pytest.fixture
@@ -92,3 +94,21 @@ def test_a_build_that_hangs_ends(monkeypatch, tmp_path):
     monkeypatch.setattr(toolchain, "GO_S", 0.2)
     with pytest.raises(LabFault, match=r"building etcd: not within 0\.2 s"):
         toolchain.run_go(["sleep", "300"], tmp_path, "etcd")
+
+
+@pytest.mark.services
+def test_a_java_without_a_compiler_compiles_with_eclipses(tmp_path, monkeypatch):
+    """The program starts, and the next call compiles nothing."""
+    made, java = tmp_path / "made", tmp_path / "java"
+    made.mkdir()
+    java.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/runs\nexec {jars.java()} "$@"\n')
+    java.chmod(0o755)
+    monkeypatch.setattr(jars, "java", lambda: str(java))
+    monkeypatch.setattr(clients, "folder", lambda: made)
+    for _ in range(2):
+        assert clients.ensure(JAVA) == {"java-kafka-clients": clients.KAFKA_CLIENTS}
+    ran = subprocess.run([made / program(JAVA), "--topics=2"], capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 2
+    assert "--bootstrap-servers" in ran.stderr
+    (compiled,) = (line for line in (tmp_path / "runs").read_text().splitlines() if line.startswith("-jar "))
+    assert "ecj-" in compiled

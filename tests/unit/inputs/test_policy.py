@@ -1,4 +1,4 @@
-"""Policies of every kind are read strictly, and a scale compresses what is time in them."""
+"""Policies of every kind are read strictly, a scale compresses what is time in them, and an HPA on lag is a ScaledObject's."""
 
 from typing import Any
 
@@ -6,13 +6,17 @@ import pytest
 import yaml
 
 from lab import paths
-from lab.inputs import fidelity, policy
+from lab.foresee.simulate import simulate
+from lab.inputs import fidelity, hpa_on_lag, policy
 from lab.inputs import scale as scales
 from lab.inputs.policy import PlainHpa, parse_hpa
 from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import parse
 from lab.inputs.steps import ReplicaSteps, Step
 from lab.inputs.steps import parse as parse_steps
+from lab.model import hpa, keda
+from tests.unit.foresee.groups import lag_150
+from tests.unit.foresee.test_triggers import used
 from tests.unit.inputs.written import changed, refused
 
 LAG = paths.MANIFESTS / "scaledobjects" / "lag.yaml"
@@ -180,3 +184,63 @@ def test_a_null_is_not_written(written):
 def test_another_kind_is_refused():
     """A Deployment decides nothing."""
     assert "kind: 'Deployment' | one of ScaledObject" in refused(policy.parse, {"kind": "Deployment"}, "my.yaml")
+
+
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "consumer"}
+
+
+def plain(*metrics, **spec):
+    """An HPA of these metrics, from 4 to 24."""
+    body = {"scaleTargetRef": TARGET, "minReplicas": 4, "maxReplicas": 24, "metrics": list(metrics)} | spec
+    return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "orders"}, "spec": body}
+
+
+def external(name, value="150", kind="AverageValue", **labels):
+    """An External metric."""
+    target = {"type": kind, "averageValue" if kind == "AverageValue" else "value": value}
+    metric = {"name": name} | ({"selector": {"matchLabels": labels}} if labels else {})
+    return {"type": "External", "external": {"metric": metric, "target": target}}
+
+
+def scaled(content):
+    """The ScaledObject of an HPA."""
+    return parse(hpa_on_lag.scaledobject_of(content, "hpa.yaml"), "hpa.yaml")
+
+
+@pytest.mark.parametrize("name", ["kafka_consumergroup_lag", "s0-kafka-orders"])
+def test_lag_scales_as_a_trigger_on_it_does(name):
+    """With the behavior that is written."""
+    behavior = lag_150().content["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    ours = scaled(plain(external(name), behavior=behavior))
+    assert simulate(used(None), ours).changes == simulate(used(None), lag_150()).changes != []
+
+
+def test_the_hpa_that_kedas_would_make_is_the_one_that_is_written():
+    """Its metrics, targets, bounds and behavior, none included."""
+    percent = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
+    weight = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "500Mi"}}}
+    lag = external("kafka_consumergroup_lag", "12500m", "Value", topic="orders")
+    for behavior in ({}, {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}}):
+        given = plain(lag, percent, weight, **behavior)
+        made, written = (hpa.parse(one, "x") for one in (keda.hpa(scaled(given), {}), given))
+        assert [(one.target, one.amount) for one in made.metrics] == [(one.target, one.amount) for one in written.metrics]
+        assert (made.min_replicas, made.max_replicas, made.behavior) == (4, 24, written.behavior)
+
+
+def test_the_labels_of_its_selector_are_those_of_the_query():
+    """So a topic or a partition counts alone."""
+    (trigger,) = scaled(plain(external("kafka_consumergroup_lag", topic="orders", partition="3"))).triggers
+    assert trigger.query == 'sum(kafka_consumergroup_lag{topic="orders",partition="3"})'
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (plain(external("kafka lag")), "metric.name: 'kafka lag' | the name of a series of Prometheus"),
+        (plain(external("kafka_consumergroup_lag"), minReplicas=0), "spec.minReplicas: 0 | from 1"),
+        (plain({"type": "Pods"}), "spec.metrics[0].type: 'Pods' | External or Resource"),
+    ],
+)
+def test_what_is_no_lag_is_refused(content, line):
+    """By the HPA's own fields."""
+    assert line in refused(scaled, content)

@@ -1,8 +1,9 @@
-"""The process node's pure rules: back-off, phases, conditions, addresses, images, usage and the command line."""
+"""The process node's pure rules: back-off, phases, conditions, addresses, images, usage, command lines, and what is forked."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from lab.kubelet.__main__ import settings
 from lab.kubelet.agent import Addresses
 from lab.kubelet.api import read_kubeconfig
 from lab.kubelet.backoff import FORGET_S, following
+from lab.kubelet.forking import Zygote
 from lab.kubelet.podspec import Images
 from lab.kubelet.server import tail_offset
 from lab.kubelet.status import Running, State, Terminated, View, Waiting, phase, pod_status
 from lab.kubelet.usage import Usage, exposition
+
+from .harness import IMAGES
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUNS = Running(NOW, 1)
@@ -205,3 +209,31 @@ def test_a_bad_kubeconfig_is_one_clear_line(tmp_path: Path, text: str) -> None:
     assert str(caught.value).startswith(f"{file}: kubeconfig: ")
     assert "allowed: a kubeconfig that names a server" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+FOLDER = IMAGES.folders["elastic-lab"]
+BASE = {"PATH": f"{FOLDER}:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONPATH": "/programs", "COLOUR": "blue"}
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "taken"),
+    [
+        (["python", "-m", "work"], {}, True),
+        (["python3", "-m", "work", "--flag"], {"COLOUR": "red", "TZ": "Asia/Tokyo"}, True),
+        ([str(FOLDER / "python"), "-m", "work"], {}, True),
+        (["python", "-m", "other"], {}, False),
+        (["python", "-u", "-m", "work"], {}, False),
+        (["python", "work.py"], {}, False),
+        (["python"], {}, False),
+        (["sh", "-m", "work"], {}, False),
+        (["no-such-python", "-m", "work"], {}, False),
+        (["python", "-m", "work"], {"PATH": "/nowhere"}, False),
+        (["python", "-m", "work"], {"PYTHONPATH": "/others"}, False),
+        (["python", "-m", "work"], {"LANG": "de_DE.UTF-8"}, False),
+        (["python", "-m", "work"], {"LD_PRELOAD": "/x.so"}, False),
+    ],
+)
+def test_only_what_comes_to_the_same_is_forked(tmp_path: Path, command: list[str], env: Mapping[str, str], taken: bool) -> None:
+    """A listed module of the image's own interpreter, with the variables that act before it as the zygote has them."""
+    made = Zygote(tmp_path, FOLDER, ["work"], {"PYTHONPATH": "/programs"})
+    assert made.takes(command, BASE | env) is taken

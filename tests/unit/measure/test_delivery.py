@@ -8,7 +8,7 @@ from lab.errors import NoData
 from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
 from lab.judge.runs import Runs
 from lab.measure.delivery import DELIVERED, UNTOLD_ID, delivery, passed_over, unaccounted, undelivered
-from lab.measure.punctuality import punctuality
+from lab.measure.validity import punctuality
 from lab.record.reconciliation import Range, Reconciliation
 from lab.record.store import Record, write_json
 from lab.record.trial import Offsets

@@ -11,7 +11,7 @@ from lab.inputs import scaledobject
 from lab.inputs.triggers.common import exposed
 from lab.model import keda
 from lab.model.keda import Observation
-from tests.oracles.keda import KEDA
+from tests.oracles.harness import KEDA
 from tests.thoroughness import examples
 
 pytestmark = pytest.mark.services

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
 from lab.errors import InputError
-from tests.oracles.keda import KEDA
+from tests.oracles.harness import KEDA
 from tests.thoroughness import examples
 from tests.unit.model.keda_cases import FLAGS, KINDS, SEED, kafka_case, log, modelled, prometheus_case, told, trigger_of
 

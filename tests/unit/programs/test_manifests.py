@@ -1,4 +1,4 @@
-"""What a trial on the hand-rolled controller applies: the policy as a setting, and a pod that may do nothing but its work."""
+"""The manifests of the controller and of the lag scaler: pods that may do nothing but their work, and what they are told."""
 
 import ast
 import subprocess
@@ -12,11 +12,14 @@ from lab import paths, yamlfile
 from lab.cluster import fit
 from lab.cluster.certs import Authority
 from lab.cluster.images import catalog, make
-from lab.inputs import controller, inputs, objects
+from lab.inputs import controller, inputs, objects, scaledobject
 from lab.inputs import scale as scales
+from lab.inputs.triggers import persistent_lag
+from lab.inputs.triggers.external import External
 from lab.inputs.workload import Workload
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
+from lab.programs.lagscaler.__main__ import flags
 from lab.record.store import Record
 from tests.suite import refused
 from tests.unit.measure import whole
@@ -118,3 +121,40 @@ def test_a_bad_flag_is_one_clear_line(changes, environment, line, tmp_path):
     flags = GIVEN | {"api-ca": Authority(tmp_path).cert.read_text()} | changes
     given = [f"--{name}={value}" for name, value in flags.items() if value is not None]
     assert line in refused("lab.programs.controller", given, environment)
+
+
+FOLDER = paths.MANIFESTS / "lagscaler"
+LAG_SCALER = {item["kind"]: item for item in yamlfile.documents(FOLDER / "lag-scaler.yaml")}
+ENVIRONMENT = {"BOOTSTRAP_SERVERS": "kafka:9092", "GROUP": "enrich", "TOPIC": "events"}
+
+
+def test_the_process_node_takes_the_lag_scalers_pod(tmp_path):
+    """No volume, no token: certificates come as variables."""
+    assert refusals(LAG_SCALER["Deployment"]["spec"]["template"], Images({"elastic-lab": tmp_path})) == []
+
+
+def test_the_lag_scalers_ports_and_variables_are_the_programs(monkeypatch):
+    """What the pod is told by environment is what the program takes, and it listens where the Service and the probes look."""
+    (container,) = LAG_SCALER["Deployment"]["spec"]["template"]["spec"]["containers"]
+    for variable in container["env"]:
+        monkeypatch.setenv(variable["name"], f"of {variable['name']}")
+    options = flags().parse_args([])
+    for name in ("pod_ip", "tls_cert", "tls_key", "tls_client_ca", "kafka_settings", "clusters"):
+        assert getattr(options, name) == f"of {name.upper()}"
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"grpc": options.grpc_port, "metrics": options.metrics_port}
+    service = LAG_SCALER["Service"]
+    assert {port["name"]: port["port"] for port in service["spec"]["ports"]} == {"grpc": 6000, "metrics": 9090}
+    assert service["spec"]["clusterIP"] == "None", "one address would be one pod for as long as KEDA's connection lasts"
+    assert service["spec"]["selector"] == LAG_SCALER["Deployment"]["spec"]["template"]["metadata"]["labels"]
+
+
+def test_the_scaledobject_is_understood_on_both_sides():
+    """The lab parses it as KEDA does; the scaler, what KEDA sends of it: variables by their values."""
+    parsed = scaledobject.parse(yamlfile.read(FOLDER / "scaledobject.yaml"), "scaledobject.yaml")
+    (trigger,) = parsed.triggers
+    assert isinstance(trigger, External)
+    sent = {field: ENVIRONMENT[value] if field.endswith("FromEnv") else value for field, value in trigger.metadata.items()}
+    chosen = persistent_lag.parse(sent, "here")
+    assert chosen.source.topic == "events"
+    assert (chosen.rule.target, chosen.rule.sustain_s, chosen.rule.allow_idle) == (1500, 120, True)

@@ -1,1 +1,0 @@
-"""The contract of a consumer: one that keeps it, and broken ones of which each breaks one rule."""
