@@ -120,7 +120,7 @@ SHARING = {
     "crash": ("tests/faults/test_crash",),
     "programs": ("tests/unit/programs/", "tests/unit/kafka/"),
     "dashboards": tuple(f"tests/unit/scenarios/ride_hailing/test_{name}" for name in ("analytics", "pipeline")),
-    "charts": ("tests/unit/charts/", "tests/unit/report/"),
+    "charts": ("tests/unit/charts/", "tests/unit/report/", "tests/unit/experiments/test_dip_chart"),
 }
 
 # Tests that share nothing, each of which judges a session in a process of its own: each is a group, so every worker takes some.

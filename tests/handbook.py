@@ -20,7 +20,7 @@ import csv
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 
 from lab import paths, yamlfile
 
@@ -34,6 +34,7 @@ _HTML = re.compile(r"^\s*(?:[-*>]\s+)?<!--[\w-]+:.*$", re.MULTILINE)
 Row = Mapping[str, str]
 
 
+@cache
 def verdicts() -> list[Row]:
     """The rows of the table, and those of costs by size and of errors of scales in its form."""
     rows: list[Row] = list(csv.DictReader(_text(VERDICTS).splitlines()))

@@ -143,7 +143,7 @@ def order_seed(config: pytest.Config) -> int:
 
 def judges(item: pytest.Item) -> bool:
     """Whether ``item`` is a test that judges trials; the others are tests of code."""
-    return any(item.get_closest_marker(mark) for mark in JUDGING)
+    return any(mark.name in JUDGING for mark in item.iter_markers())
 
 
 def experiment(item: pytest.Item) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -19,9 +20,20 @@ from tests import handbook, marks
 
 PAGE = handbook.PAGE.read_text(encoding="utf-8")
 ENTRIES = {text.split("\n", 1)[0]: text for text in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:] if "?\n" in text}
-TABLE = handbook.verdicts()
-MARKED = table.read(paths.PROJECT / FOLDER)
-FLIPS = next(row for row in MARKED if row.claim == "to tell busy pods from idle ones ends the flapping")
+
+
+@cache
+def marked():
+    """The rows of the committed table, with their marks."""
+    return table.read(paths.PROJECT / FOLDER)
+
+
+@cache
+def flips():
+    """A claim of quick that real time refuted."""
+    return next(row for row in marked() if row.claim == "to tell busy pods from idle ones ends the flapping")
+
+
 ALONE, SIZE = "quick only; not validated at real time", "quick only; size not validated at real time"
 
 
@@ -29,7 +41,7 @@ ALONE, SIZE = "quick only; not validated at real time", "quick only; size not va
 def test_every_number_is_that_of_the_table(page):
     """No number was changed in the page or in the table alone."""
     text = page.read_text(encoding="utf-8")
-    assert handbook.filled(text, TABLE) == text, "python -m tests.handbook fills the numbers in"
+    assert handbook.filled(text, handbook.verdicts()) == text, "python -m tests.handbook fills the numbers in"
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
@@ -44,7 +56,7 @@ def test_an_entry_has_its_form_and_names_what_is_there(entry, pytestconfig):
     assert "\n**Refuted by** " in entry
     last = entry.strip().splitlines()[-1]
     sessions = set(re.findall(r"^[\w-]+ = (\S+) \|", entry, re.MULTILINE))
-    assert set(last.split("evidence ")[1].split(", ")) == sessions <= {row["session"] for row in TABLE}
+    assert set(last.split("evidence ")[1].split(", ")) == sessions <= {row["session"] for row in handbook.verdicts()}
     options = (paths.PROJECT / "docs" / "options.md").read_text(encoding="utf-8")
     markers = {marker.split(":")[0] for marker in pytestconfig.getini("markers")}
     for program, rest in re.findall(r"`(pytest|elastic-lab) ([^`]+)`", last):
@@ -60,8 +72,10 @@ def test_an_entry_has_its_form_and_names_what_is_there(entry, pytestconfig):
 def test_a_number_that_is_marked_stands_with_its_scale(section):
     """Whoever reads a number that is not shown to be that of real time reads at which scale it was measured."""
     sources = re.findall(r"^[\w-]+ = (\S+ \| .+)$", section, re.MULTILINE)
-    marked = {row["scale"] for source in sources for row in handbook.rows_of(source, TABLE) if row.get("real_time")}
-    assert [scale for scale in marked if not re.search(rf"\b{scale}\b", section.partition("-->")[2])] == []
+    scales = {
+        row["scale"] for source in sources for row in handbook.rows_of(source, handbook.verdicts()) if row.get("real_time")
+    }
+    assert [scale for scale in scales if not re.search(rf"\b{scale}\b", section.partition("-->")[2])] == []
 
 
 def test_a_picture_is_on_a_page():
@@ -109,8 +123,8 @@ def test_what_is_no_one_number_is_refused(page, words):
 
 def test_the_tables_marks_are_those_of_today() -> None:
     """``python -m tests.marks`` writes them: after an outcome of scales, or a claim that real time refuted."""
-    assert [row for row in MARKED if row.real_time != marks.mark(row)] == []
-    assert {FLIPS.scale, FLIPS.real_time} == {"quick", "quick only; refuted at real time: 4 flips (2026-11-24-slow-start)"}
+    assert [row for row in marked() if row.real_time != marks.mark(row)] == []
+    assert {flips().scale, flips().real_time} == {"quick", "quick only; refuted at real time: 4 flips (2026-11-24-slow-start)"}
 
 
 def test_every_name_in_the_outcome_of_scales_is_known() -> None:
@@ -134,4 +148,4 @@ def test_every_name_in_the_outcome_of_scales_is_known() -> None:
 )
 def test_a_mark_is_of_class_quantity_and_scale(changed: dict[str, str], words: str) -> None:
     """The session's own word stays where the name is no measure's; what is shown to be faithful loses its mark."""
-    assert marks.mark(replace(FLIPS, claim="another", **changed)) == words
+    assert marks.mark(replace(flips(), claim="another", **changed)) == words

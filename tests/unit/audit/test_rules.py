@@ -105,8 +105,12 @@ def text_of(changes, beside):
 TARGET = {"scaleTargetRef": {"name": "orders"}}
 TWIN = {**scaled({}), "metadata": {"name": "twin"}}
 MANY = [
-    CONTENT | {"metadata": {"name": f"orders-{n}"}, "spec": CONTENT["spec"] | {"scaleTargetRef": {"name": f"{n}"}}}
-    for n in range(599)
+    CONTENT
+    | {
+        "metadata": {"name": f"orders-{n}"},
+        "spec": CONTENT["spec"] | {"scaleTargetRef": {"name": f"{n}"}, "pollingInterval": 3},
+    }
+    for n in range(59)
 ]
 COMPOSED = {"t.name": "lag", "modifiers": {"formula": "lag", "target": "100"}}
 OF_ENV = {"k.topic": None, "k.topicFromEnv": "TOPIC"}
@@ -196,7 +200,7 @@ FIRES = [
     ("two-owners", {}, 2, ERROR, [TWIN], {}),
     ("two-owners", {}, 2, ERROR, [other("HorizontalPodAutoscaler", **TARGET)], {}),
     ("two-owners", {}, 2, ERROR, [other("HorizontalPodAutoscaler", "keda-hpa-orders")], {}),
-    ("fleet-rate", {}, 20, WARNING, MANY, {}),
+    ("fleet-rate", {"poll": 3}, 20, WARNING, MANY, {}),
 ]  # fmt: skip
 OWNED = other("HorizontalPodAutoscaler", **TARGET)
 OWNED["metadata"]["ownerReferences"] = [{"kind": "ScaledObject", "name": "orders"}]
@@ -263,7 +267,7 @@ SILENT = [
     ("grace-too-short", {}, [workload(pod={"terminationGracePeriodSeconds": 90})], {"job_s": 60.0}),
     ("pdb-blocks", {}, [workload(), budget(maxUnavailable=1)], {}),
     ("two-owners", {"also": [KAFKA]}, [OWNED], {}),
-    ("fleet-rate", {}, MANY[:199], {}),
+    ("fleet-rate", {"poll": 3}, MANY[:58], {}),
 ]  # fmt: skip
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.services
 EXAMPLES = paths.PROJECT / "docs" / "examples"
 QUESTION = [f"--scaledobject={EXAMPLES / 'orders.yaml'}", f"--profile={EXAMPLES / 'evening-peak.yaml'}"]
 QUESTION += [f"--workload={EXAMPLES / 'enricher.yaml'}", "--start-s=3"]
-OWNERS = metadata.packages_distributions()  # of each top-level module
+owners = functools.cache(metadata.packages_distributions)  # of each top-level module
 # Runs a command of the lab as if the named top-level modules were not installed.
 WITHOUT = """
 import importlib.abc, json, sys
@@ -90,12 +90,12 @@ def test_what_is_imported_is_brought_by_the_core_or_an_extra():
 
 def modules(distributions):
     """The top-level modules of ``distributions``."""
-    return {name for name, of in OWNERS.items() if {one.lower().replace("_", "-") for one in of} & distributions}
+    return {name for name, of in owners().items() if {one.lower().replace("_", "-") for one in of} & distributions}
 
 
 def without(kept, *arguments, code=WITHOUT, folder=paths.PROJECT, **environment):
     """What Python says of ``code`` with the lab and the modules of the distributions ``kept`` alone."""
-    barred = sorted(OWNERS.keys() - modules(kept) - {"lab"})
+    barred = sorted(owners().keys() - modules(kept) - {"lab"})
     command = [sys.executable, "-c", code, json.dumps(barred), json.dumps(arguments)]
     how = {"cwd": folder, "env": os.environ | environment, "capture_output": True, "text": True, "timeout": 300}
     return subprocess.run(command, check=False, **how)

@@ -17,7 +17,7 @@ from lab.trial import samples
 
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-HOMES = packages_distributions()
+homes = cache(packages_distributions)
 OURS = {"lab", "tests", "acceptance", "fixtures"}
 # Packages of a distribution that a declared one brings along.
 BROUGHT = {"allure": "allure-pytest", "allure_commons": "allure-pytest", "_pytest": "pytest"}
@@ -73,8 +73,8 @@ def test_an_environment_of_tox_has_what_collecting_its_tests_imports(environment
     missing = sorted(
         f"{path.relative_to(ROOT)}: {name}"
         for path, name in _imported()
-        if name not in sys.stdlib_module_names and name not in OURS and name in HOMES
-        if not declared & {canonicalize_name(home) for home in [*HOMES[name], BROUGHT.get(name, name)]}
+        if name not in sys.stdlib_module_names and name not in OURS and name in homes()
+        if not declared & {canonicalize_name(home) for home in [*homes()[name], BROUGHT.get(name, name)]}
     )
     assert not missing
 
