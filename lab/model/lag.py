@@ -37,12 +37,10 @@ class PartitionLag:
 
 @dataclass(frozen=True)
 class LagReading(Reading):
-    """A :class:`Reading` with its parts: totals before the cap, partitions, and the state for the next call."""
+    """A :class:`Reading` with its parts: the total before the cap, partitions, and the state for the next call."""
 
     lag: int
-    activation_lag: int
     partitions: int
-    lagging: int
     previous: Offsets
 
 
@@ -105,9 +103,7 @@ def read(trigger: Kafka, topics: Mapping[str, Mapping[int, Partition]], previous
             f"{activation} is {'above' if active else 'not above'} activationLagThreshold {trigger.activation}",
         ),
         lag=scaling,
-        activation_lag=activation,
         partitions=partitions,
-        lagging=lagging,
         previous=remembered,
     )
 

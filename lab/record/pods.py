@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,15 +16,14 @@ from lab.record.tables import Watched
 class Pod:
     """A pod. Times in epoch s; each is when the watch told of it, None where it never did.
 
-    ``seen`` is its first event, ``created`` the API server's own stamp, in whole seconds; ``ready`` when it was first Ready,
-    ``deleted`` when it was told to go, with ``grace_s``; ``exited`` when its container had ended. ``readiness`` is (time, Ready
-    and not told to go) of every event. Pods of a StatefulSet of one name are one: first ready and deleted, gone with the last.
+    ``seen`` is its first event, ``ready`` when it was first Ready, ``deleted`` when it was told to go, with ``grace_s``;
+    ``exited`` when its container had ended. ``readiness`` is (time, Ready and not told to go) of every event. Pods of a
+    StatefulSet of one name are one: first ready and deleted, gone with the last.
     """
 
     name: str
     seen: float
     added: float | None = None
-    created: float | None = None
     ready: float | None = None
     deleted: float | None = None
     grace_s: int = 0
@@ -49,14 +47,12 @@ def pods_of(seen: Iterable[Watched], app: str) -> dict[str, Pod]:
 
 
 def _pod(name: str, events: list[Watched]) -> Pod:
-    stamp = next((text for one in events if (text := one.object["metadata"].get("creationTimestamp"))), None)
     leaving = next((one for one in events if "deletionTimestamp" in one.object["metadata"]), None)
     ended = next(((one.t, code) for one in events if (code := _exit_code(one.object)) is not None), (None, None))
     return Pod(
         name=name,
         seen=events[0].t,
         added=next((one.t for one in events if one.event == "ADDED"), None),
-        created=None if stamp is None else datetime.fromisoformat(stamp).timestamp(),
         ready=next((one.t for one in events if _ready(one.object)), None),
         deleted=leaving.t if leaving else None,
         grace_s=int(leaving.object["metadata"].get("deletionGracePeriodSeconds") or 0) if leaving else 0,

@@ -93,11 +93,9 @@ def lags(curve):
     return [sample(t, "kafka_consumergroup_lag_sum", value) for t, value in curve.items()]
 
 
-def pod(t, name, event="MODIFIED", ready=True, leaving=False, created=None):
-    """A watch event of the consumer pod ``name``, which the API server says was ``created`` then (epoch s)."""
+def pod(t, name, event="MODIFIED", ready=True, leaving=False):
+    """A watch event of the consumer pod ``name``."""
     metadata = {"name": name, "labels": {"app": "consumer"}} | ({"deletionTimestamp": "x"} if leaving else {})
-    if created is not None:
-        metadata["creationTimestamp"] = pd.Timestamp(created, unit="s").strftime("%Y-%m-%dT%H:%M:%SZ")
     status = {"conditions": [{"type": "Ready", "status": str(ready)}]}
     item = {"metadata": metadata, "status": status}
     return {"t": float(t), "kind": "Pod", "name": name, "event": event, "object": json.dumps(item)}

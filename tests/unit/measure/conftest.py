@@ -16,8 +16,8 @@ SPIKE, END = 1000.0, 1020.0
 TRANSITIONS = [
     deployment(980, 4, 4),
     deployment(1002, 24, 4),
-    pod(1002.5, "new", "ADDED", ready=False, created=1002),
-    pod(1005, "new", created=1002),
+    pod(1002.5, "new", "ADDED", ready=False),
+    pod(1005, "new"),
     deployment(1010, 24, 24),
     deployment(1060, 4, 24),
     deployment(1070, 4, 4),

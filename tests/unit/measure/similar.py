@@ -46,9 +46,9 @@ def write(folder, factor, *, scale="made up", peak=1.0, late_s=60.0, steps=STEPS
             pods += [(f"p{n}", at(step + 6), at(step + 36)) for n in range(before, after)]
     transitions = list(curves)
     for name, added, ready in pods:
-        transitions.append(built.pod(added, name, "ADDED", ready is None, created=added))
+        transitions.append(built.pod(added, name, "ADDED", ready is None))
         if ready:
-            transitions.append(built.pod(ready, name, created=added))
+            transitions.append(built.pod(ready, name))
             handovers.append(report(at(230), name, "started", created=added + 15 / factor))
             handovers.append(report(at(240), name, "assigned", partitions=[0], owned=1))
     told = [report(at(-1), "producer", "profile", start=at(0))]

@@ -71,7 +71,7 @@ def test_a_reaction_ends_with_the_first_receipt(tmp_path, late):
 
 def test_the_first_new_pod_is_the_one_whose_receipt_is_the_first(tmp_path):
     """Of two, the one that was created later, Ready later and assigned later; a pod from before the step is no new one."""
-    others = [pod(1003, "quick", "ADDED", ready=False, created=1003), pod(1009, "quick"), pod(985, "old", "ADDED")]
+    others = [pod(1003, "quick", "ADDED", ready=False), pod(1009, "quick"), pod(985, "old", "ADDED")]
     told = [report(1004, "quick", "started", created=1003.2), report(1004, "quick", "subscribed")]
     told += [report(1006.1, "quick", "assigned", partitions=[1], owned=1, seconds=0.1)]
     receipts = [receipt("new", 1006.2, 1006.5, 100), receipt("quick", 1006.2, 1006.3, 9, 1), receipt("old", 1001, 1001.1, 9, 2)]
