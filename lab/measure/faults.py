@@ -37,6 +37,7 @@ SOURCE = "the schedule of faults (lab.inputs.faults)"
 
 class UnderFaults(Measure):
     """What became of the messages of a trial with a schedule of faults. Words and counts are those of :class:`Delivery`.
+
     A further dead letter about a message is a copy, too.
 
     ``unexplained`` are copies of messages that no fault explains. A fault of a consumer explains one copy of each message that

@@ -1,16 +1,16 @@
 """Experiment 19: what does a scale step cost with another client of Kafka?
 
 Hypothesis. The stall after an incremental rebalance is librdkafka's own. franz-go and Java fetch nothing while records wait, so
-partitions that a member gains wait behind those. JVMs come last.
+partitions that are gained wait behind. JVMs come last.
 
-Method. Decreed steps under a backlog (real time at every scale): each client beside the woken Python one, and A/A. Four of
-eight pods are taken with work in hand, also with a grace of 1 s. 24 partitions become 48. Fetches of 64 KiB and 1 MiB.
+Method. Decreed steps under a backlog, real time: each client beside woken Python, and A/A. Four of eight pods go
+with work in hand, also with a grace of 1 s. 24 partitions become 48. Fetches of 64 KiB and 1 MiB.
 
-Asserted. Steps keep the dip's bound; no member sleeps a second. A drain is exact where sessions outlast the work in hand. The
-short grace repeats messages, and so does a JVM whose session is shorter than that work. New partitions are read within 10 s.
-Gained ones wait under 3 s at 64 KiB, over 5 s at 1 MiB.
+Asserted. Steps keep the dip's bound; no member sleeps a second. Drains are exact where sessions outlast the work. A short
+grace repeats messages, as does a JVM's shorter session. New partitions are read within 10 s; gained ones wait under 3 s at
+64 KiB, over 5 s at 1 MiB.
 
-Refuted by a dip of 20 %, a pause of a second, or a lost message.
+Refuted by a dip of 20 %, a pause of a second, or loss.
 """
 
 from dataclasses import replace
