@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # a guard starts with every run, and needs none of these impo
     from lab.cluster.quorum import Quorum
     from lab.host.processes import Daemon
     from lab.inputs.scale import Scale
+    from lab.inputs.workload import Workload
 
 log = logging.getLogger("lab.cluster")
 
@@ -80,6 +81,12 @@ class Cluster(Protocol):
 
     def brokers(self, count: int) -> Quorum:
         """Start ``count`` brokers of one trial, which ends them. Raises :class:`LabFault` where they don't come up."""
+
+    def provide(self, workload: Workload) -> dict[str, str]:
+        """Have on the nodes what the consumers of ``workload`` run; returns their client's version, by its name.
+
+        Raises :class:`lab.errors.LabFault` where it can't be made, or is not there.
+        """
 
     def down(self) -> None:
         """Stop everything and leave no process, container, port or folder."""

@@ -15,11 +15,12 @@ import psutil
 
 from lab.cluster import apply, broker, controlplane, fit, keda, metrics, quorum
 from lab.cluster.fit import Fit
-from lab.components import build, bundle, jars
+from lab.components import build, bundle, clients, jars
 from lab.errors import LabFault
 from lab.host import processes, resources, runs
 from lab.host.processes import Daemon
 from lab.inputs.scale import Scale
+from lab.inputs.workload import Workload
 from lab.kafka import login
 from lab.wait import reporting
 
@@ -64,6 +65,10 @@ class Binary:
     def brokers(self, count: int) -> quorum.Quorum:
         """Start ``count`` brokers that take this run's login; see :class:`lab.cluster.Cluster`."""
         return quorum.start(self.run, count, self.kafka_settings)
+
+    def provide(self, workload: Workload) -> dict[str, str]:
+        """Build the program of the client of ``workload`` if it is missing; see :class:`lab.cluster.Cluster`."""
+        return clients.ensure(workload.client)
 
     def down(self) -> None:
         """Stop everything in the reverse order of start, and remove the run folder."""

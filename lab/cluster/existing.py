@@ -23,6 +23,7 @@ from lab.cluster import apply, fit, keda, metrics
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault, NoAnswer
 from lab.host.processes import Daemon
+from lab.inputs.workload import Workload
 from lab.wait import until
 
 log = logging.getLogger("lab.cluster")
@@ -103,6 +104,10 @@ class Existing:
     def brokers(self, count: int) -> Quorum:
         """None: what asks for them is refused before a trial begins."""
         raise LabFault(f"no {count} brokers of a trial's own on an existing cluster, whose Kafka is someone's")
+
+    def provide(self, workload: Workload) -> dict[str, str]:
+        """Nothing: nodes pull the images, and another client than Python's is refused before a trial begins."""
+        return {}
 
     def down(self) -> None:
         """Leave it as it is: each trial has taken away what it made."""

@@ -12,17 +12,22 @@ from lab.cluster.images import catalog
 _POD: dict[str, Any] = {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
 _DROPPED = {"drop": ["ALL"]}
 _CONTAINER = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": _DROPPED}
+_TMP = "tmp"  # a JVM unpacks the libraries of its codecs there
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A runtime's image of the lab's programs, its other images, a container's limits; ``shared`` if a pod's processes are."""
+    """A runtime's image of the lab's programs, its other images, a container's limits; ``shared`` if a pod's processes are.
+
+    ``clients`` are the images of consumers on other clients, by their names in manifests.
+    """
 
     pods: str | None = None
     images: Mapping[str, str] = field(default_factory=dict)
     pod: Mapping[str, Any] = field(default_factory=dict)
     container: Mapping[str, Any] = field(default_factory=dict)
     shared: bool = False
+    clients: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """``item`` as this runtime takes it; an object that is not a workload stays as it is."""
@@ -31,7 +36,10 @@ class Fit:
             if not catalog.is_lab(container["image"]):
                 container["image"] = self.images.get(container["image"], container["image"])
                 continue
-            container["image"] = self.pods or container["image"]
+            if client := self.clients.get(container["image"]):
+                fitted["spec"]["template"]["spec"]["volumes"] = [{"name": _TMP, "emptyDir": {}}]
+                container["volumeMounts"] = [{"name": _TMP, "mountPath": "/tmp"}]
+            container["image"] = client or self.pods or container["image"]
             if self.shared:
                 fitted["spec"]["template"]["spec"].setdefault("shareProcessNamespace", True)
             if self.container:

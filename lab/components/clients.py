@@ -26,11 +26,12 @@ COMPILER = ("org.eclipse.jdt:ecj:3.43.0",)
 _RELEASE = "17"
 # SerialGC and C1 start fastest and leave the cores to the trial; a pod of the lab may take 256 MiB.
 JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+MAIN = "lab.Program"
 
 
 def folder() -> Path:
     """The folder of the programs for the current pins, which is there from the first call on; a program may be missing."""
-    made = paths.cache_dir() / "clients" / _key()
+    made = paths.cache_dir() / "clients" / key()
     made.mkdir(parents=True, exist_ok=True)
     return made
 
@@ -43,7 +44,8 @@ def ensure(client: str) -> dict[str, str]:
     return _MADE[client]()
 
 
-def _key() -> str:
+def key() -> str:
+    """Hash of everything that decides the programs: pins, sources and flags."""
     digest = hashlib.sha256(repr((build.key(build.FRANZ_GO), JARS, JVM)).encode())
     for file in sorted(SOURCES.glob("*.java")):
         digest.update(file.read_bytes())
@@ -60,11 +62,17 @@ def _franz_go() -> dict[str, str]:
     return {FRANZ_GO: built.versions[program(FRANZ_GO)]}
 
 
-def _java() -> dict[str, str]:
+def in_java() -> tuple[Path, list[Path]]:
+    """The folder of the classes of the program in Java, and the jars that it needs; both are made if they are missing."""
     libraries, classes = jars.resolve("kafka-clients", JARS), folder() / "java"
     if not classes.exists():
         _compile(libraries, classes)
-    _start(JAVA, [jars.java(), *JVM, "-cp", os.pathsep.join(map(str, (classes, *libraries))), "lab.Program"])
+    return classes, libraries
+
+
+def _java() -> dict[str, str]:
+    classes, libraries = in_java()
+    _start(JAVA, [jars.java(), *JVM, "-cp", os.pathsep.join(map(str, (classes, *libraries))), MAIN])
     return {f"{JAVA}-kafka-clients": KAFKA_CLIENTS}
 
 
@@ -90,10 +98,14 @@ def _compiler() -> list[str]:
     return [java, "-jar", str(jars.resolve("ecj", COMPILER)[0]), f"-{_RELEASE}", "-proc:none"]
 
 
+def script(command: Sequence[object]) -> str:
+    """The text of a program that is ``command``, with what else it is given."""
+    return f'#!/bin/sh\nexec {" ".join(quote(str(word)) for word in command)} "$@"\n'
+
+
 def _start(client: str, command: Sequence[object]) -> None:
     """Write what starts the program of ``client`` in a pod, whose PATH has no Java."""
-    file = folder() / program(client)
-    text = f'#!/bin/sh\nexec {" ".join(quote(str(word)) for word in command)} "$@"\n'
+    file, text = folder() / program(client), script(command)
     if file.exists() and file.read_text() == text:
         return
     partial = file.with_name(f".{file.name}.{os.getpid()}")

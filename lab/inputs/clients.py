@@ -78,6 +78,5 @@ def check(given: Any, where: object) -> None:
 def check_runtime(client: str, runtime: str) -> None:
     """Raise :class:`InputError` for a ``client`` whose program the ``runtime`` does not have."""
     if client != PYTHON and runtime == "existing":
-        raise InputError("trial", "client", client, f"{PYTHON} on an existing cluster: --lab-pod-image has no other")
-    if client != PYTHON and runtime != "binary":
-        raise InputError("trial", "client", client, f"{PYTHON} on {runtime}: the image of pods has no other")
+        other = "it runs there by its own image, as your own consumer would (docs/existing-cluster.md)"
+        raise InputError("trial", "client", client, f"{PYTHON} on an existing cluster: --lab-pod-image has no other; {other}")

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from lab import clock, paths
 from lab.cluster import Cluster
-from lab.components import clients
 from lab.foresee.estimate import check_pods, log_bytes
 from lab.host import machine, resources
 from lab.inputs.inputs import Inputs
@@ -111,7 +110,7 @@ def run(
 def _begin(cluster: Cluster, inputs: Sequence[Inputs], results: Path, turn: Turn | None) -> list[Side]:
     """Begin the records: folders with a trial.json each, which names this process as their writer."""
     here = machine.describe()  # takes a second: an interruption in it leaves no folder without a trial.json
-    versions = {name: version for one in inputs for name, version in clients.ensure(one.workload.client).items()}
+    versions = {name: version for one in inputs for name, version in cluster.provide(one.workload).items()}
     folders = store.begin(results, [one.id for one in inputs])
     sides = []
     for one, folder, other in zip(inputs, folders, reversed(folders), strict=True):

@@ -99,7 +99,7 @@ def pods_recipe(base: str) -> Recipe:
     """The image of the lab's own programs upon the Python image ``base``; its tag is the hash of its ingredients."""
     versions = {name: metadata.version(name) for name in POD_NEEDS}
     files = sorted([*LAB.glob("*.py"), *(f for part in POD_PARTS for f in (LAB / part).rglob("*.py"))])
-    digest = _hash(base, str(versions), (HERE / "pods" / "Dockerfile").read_text(), *(file.read_text() for file in files))
+    digest = hashed(base, str(versions), (HERE / "pods" / "Dockerfile").read_text(), *(file.read_text() for file in files))
     return Recipe(f"{catalog.PODS}:{digest[:12]}", digest, partial(_pods, base=base, versions=versions, files=files))
 
 
@@ -114,18 +114,22 @@ def wheels(versions: Mapping[str, str], machine: str) -> list[str]:
             *platforms, *wanted]  # fmt: skip
 
 
-def make_pods(base: str) -> str:
-    """Make the image of the lab's own programs unless it is there; returns its name."""
-    recipe = pods_recipe(base)
+def made(recipe: Recipe) -> str:
+    """The name of the image of ``recipe``, which is made unless it is there."""
     if docker.label(recipe.image, LABEL) != recipe.made_of:
         _make(recipe, f"making {recipe.image}")
     return recipe.image
 
 
+def make_pods(base: str) -> str:
+    """Make the image of the lab's own programs unless it is there; returns its name."""
+    return made(pods_recipe(base))
+
+
 def node_recipe() -> Recipe:
     """The node image: kind's files, Debian's packages, the lab's binaries, and the control plane's images inside it."""
     texts = [file.read_text() for file in sorted((HERE / "node").rglob("*")) if file.is_file()]
-    made_of = _hash(build.key(), build.key(build.NODE_COMPONENTS), build.key(build.KIND_TOOL), *NODE_PACKAGES, *texts)
+    made_of = hashed(build.key(), build.key(build.NODE_COMPONENTS), build.key(build.KIND_TOOL), *NODE_PACKAGES, *texts)
     return Recipe(catalog.made_here(catalog.NODE), made_of, _node)
 
 
@@ -133,7 +137,7 @@ def python_recipe() -> Recipe:
     """A bare Python of Debian's, for the lab's programs."""
     hooks = ['ln -s python3 "$1/usr/bin/python"']
     make = partial(_debian, packages=PYTHON_PACKAGES, hooks=hooks, changes=["ENV PATH=/usr/bin:/bin"])
-    return Recipe(catalog.made_here(catalog.PYTHON), _hash(*PYTHON_PACKAGES, *hooks), make)
+    return Recipe(catalog.made_here(catalog.PYTHON), hashed(*PYTHON_PACKAGES, *hooks), make)
 
 
 def _recipes(wanted: Iterable[str]) -> list[Recipe]:
@@ -146,9 +150,9 @@ def _recipe(upstream: str) -> Recipe:
     part = name.partition("/")[2].partition(":")[0]
     if part in _PROGRAMS:
         binary, path = _PROGRAMS[part]
-        return Recipe(name, _hash(build.key(), binary, path), partial(_program, binary=binary, path=path))
+        return Recipe(name, hashed(build.key(), binary, path), partial(binary_image, binary=binary, path=path))
     if part == "kafka":
-        return Recipe(name, _hash(*jars.KAFKA, *JAVA_PACKAGES), _kafka)
+        return Recipe(name, hashed(*jars.KAFKA, *JAVA_PACKAGES), _kafka)
     raise LabFault(f"elastic-lab images: there is no recipe for {upstream}; there is one for {', '.join(_PROGRAMS)}, kafka")
 
 
@@ -160,18 +164,21 @@ def _make(recipe: Recipe, label: str) -> None:
     log.info("%s: %.0f MB, %.0f s", label, size / 1e6, time.monotonic() - begun)
 
 
-def _program(image: str, scratch: Path, made_of: str, *, binary: str, path: str, user: str = "65532:65532") -> None:
-    """One static binary and a /tmp."""
+def binary_image(
+    image: str, scratch: Path, made_of: str, *, binary: str, path: str, user: str = "65532:65532", changes: Sequence[str] = ()
+) -> None:
+    """One static binary and a /tmp; ``changes`` are further Dockerfile lines."""
     root = scratch / "root"
     (root / "tmp").mkdir(parents=True)
     (root / "tmp").chmod(0o1777)
     target = root / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
-    folder = build.ensure() if binary in {part.name for part in build.COMPONENTS} else build.ensure(build.NODE_COMPONENTS)
-    shutil.copy(folder.binary(binary), target)
+    sets = (build.COMPONENTS, build.NODE_COMPONENTS, build.FRANZ_GO)
+    wanted = next(one for one in sets if binary in {part.name for part in one})
+    shutil.copy(build.ensure(wanted).binary(binary), target)
     archive = scratch / "root.tar"
     subprocess.run(["tar", "--owner=0", "--group=0", "-C", str(root), "-cf", str(archive), "."], check=True)
-    docker.add(archive, image, [f'ENTRYPOINT ["{path}"]', f"USER {user}", _labelled(made_of)])
+    docker.add(archive, image, [f'ENTRYPOINT ["{path}"]', f"USER {user}", *changes, _labelled(made_of)])
 
 
 def _debian(
@@ -200,7 +207,7 @@ def _node(image: str, scratch: Path, made_of: str) -> None:
         "pause": pause,
     }
     for name, part in inside.items():
-        _program(part, scratch / name, made_of, binary=name, path=f"/usr/local/bin/{name}", user="0:0")
+        binary_image(part, scratch / name, made_of, binary=name, path=f"/usr/local/bin/{name}", user="0:0")
     proxy = f"{catalog.OURS}/kube-proxy:v{build.KUBERNETES}"
     names = [f"{kind}{verb}" for kind in ("iptables", "ip6tables") for verb in ("", "-save", "-restore")]
     links = " && ".join(f'ln -sf xtables-nft-multi "$1/usr/sbin/{name}"' for name in names)
@@ -247,7 +254,7 @@ def _labelled(made_of: str) -> str:
     return f"LABEL {LABEL}={made_of}"
 
 
-def _hash(*parts: str) -> str:
+def hashed(*parts: str) -> str:
     """The hash of ``parts`` and of the recipes themselves."""
     parts += ((HERE / "make.py").read_text(),)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

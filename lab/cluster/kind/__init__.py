@@ -20,15 +20,18 @@ from pytest_kind import KindCluster
 
 from lab.cluster import docker, fit
 from lab.cluster.controlplane import CONTROLLERS
-from lab.cluster.images import catalog, make
+from lab.cluster.images import catalog, clients, make
 from lab.cluster.kind import network, state
 from lab.cluster.kind.install import grafana_objects, install_components, wait_ready
 from lab.cluster.kind.state import State
 from lab.cluster.quorum import Quorum
 from lab.components import build
+from lab.components import clients as programs
 from lab.errors import LabFault
 from lab.host import processes, runs
+from lab.inputs.clients import IMAGE, PYTHON
 from lab.inputs.scale import Scale
+from lab.inputs.workload import Workload
 from lab.wait import reporting
 
 log = logging.getLogger("lab.cluster")
@@ -54,6 +57,7 @@ class Kind:
         self.kafka_settings: dict[str, str] = {}  # the Kafka in containers asks for no login
         self.versions = self.state.versions
         self.fit = fit.containers(self.state.pods, self.state.images, shared=True)
+        self._given = set[str]()
         self.processes = tuple(node.pid for node in self.nodes)  # all of a node's containers descend from it
 
     def api(self) -> client.ApiClient:
@@ -78,6 +82,31 @@ class Kind:
     def brokers(self, count: int) -> Quorum:
         """None: what asks for them is refused before a trial begins."""
         raise LabFault(f"no {count} brokers of a trial's own on kind, whose Kafka is one container")
+
+    def provide(self, workload: Workload) -> dict[str, str]:
+        """Load the image of the client of ``workload``, or of a user's own consumer; see :class:`lab.cluster.Cluster`.
+
+        An image of their own that this machine lacks is for the nodes to pull, where they may.
+        """
+        if workload.own:
+            if docker.images([workload.image]):
+                self._give(workload.image)
+            elif self.state.closed:
+                cure = "build it here, or use --cluster existing: no packet of a cluster of images made here leaves the machine"
+                raise LabFault(f"image {workload.image} is not among this machine's (docker image ls): {cure}")
+            return {}
+        if workload.client == PYTHON:
+            return {}
+        versions, image = programs.ensure(workload.client), clients.make(workload.client, self.state.images)
+        self._give(image)
+        self.fit = replace(self.fit, clients={**self.fit.clients, f"{IMAGE}/{workload.client}": image})
+        return versions
+
+    def _give(self, image: str) -> None:
+        """Load ``image`` into the node of the consumers, once in a session."""
+        if image not in self._given:
+            _load(self.run, self.state, "worker", image)
+            self._given.add(image)
 
     def down(self) -> None:
         """Delete the cluster and its network."""

@@ -1,16 +1,20 @@
 """What goes onto a kind cluster: pinned, confined, with no more rights than it needs, and the same as on processes."""
 
 import ipaddress
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from lab import paths, yamlfile
-from lab.cluster import broker, fit, metrics
+from lab.cluster import broker, fit, kind, metrics
 from lab.cluster.controlplane import CLIENT_RATE, FEATURE_GATES, hpa_flags
 from lab.cluster.images import catalog, make
 from lab.cluster.kind import state
 from lab.components import build
+from lab.errors import LabFault
 from lab.inputs import inputs, manifests, objects
 from lab.inputs import scale as scales
 from lab.inputs.workload import Workload
@@ -27,9 +31,9 @@ OBJECTS = state.infrastructure()
 WORKLOADS = [item for item in OBJECTS if list(catalog.containers(item))]
 
 
-def trial_objects(runtime):
-    """What a trial applies, as ``runtime`` takes it."""
-    chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "kind")
+def trial_objects(runtime, **work):
+    """What a trial of a workload applies, as ``runtime`` takes it."""
+    chosen = inputs.read("step-10x", "lag", Workload(**work), 1, scales.load("quick"), "kind")
     made = [*objects.applied(chosen, chosen.environment("kafka:9092", "x")), objects.producer(chosen)]
     return [runtime(item) for item in made if list(catalog.containers(item))]
 
@@ -91,6 +95,57 @@ def test_the_fit_changes_images_and_nothing_that_is_measured():
         for container in catalog.containers(before):
             assert container.pop("image").startswith("elastic-lab/")
         assert before == after
+
+
+def test_the_consumer_on_another_client_runs_its_own_image():
+    """It may write to /tmp under a root that is read-only: a JVM unpacks libraries there. All others run the pods' image."""
+    runtime = replace(fit.containers("elastic-lab/pods:1", {}), clients={"elastic-lab/clients/java": "java:1"})
+    for item in trial_objects(runtime, client="java"):
+        pod, java = item["spec"]["template"]["spec"], item["metadata"]["name"] == "consumer"
+        (container,) = pod["containers"]
+        assert container["image"] == ("java:1" if java else "elastic-lab/pods:1")
+        volumes = {one["name"]: one["emptyDir"] for one in pod.get("volumes", ())}
+        mounted = [(volumes[one["name"]], one["mountPath"]) for one in container.get("volumeMounts", ())]
+        assert mounted == ([({}, "/tmp")] if java else [])
+        assert container["securityContext"]["readOnlyRootFilesystem"]
+
+
+@pytest.fixture
+def cluster_of_kind(monkeypatch):
+    """Makes one that can reach a registry or not, and what was loaded into its nodes; the machine has the image "mine:1"."""
+    loaded = []
+    monkeypatch.setattr("lab.cluster.kind._load", lambda run, state, role, image: loaded.append((role, image)))
+    monkeypatch.setattr("lab.cluster.docker.images", lambda names: dict.fromkeys({*names} & {"mine:1"}, 1))
+    monkeypatch.setattr("lab.components.clients.ensure", lambda client: {client: "v1"})
+    monkeypatch.setattr("lab.cluster.images.clients.make", lambda client, images: f"{client}:1")
+
+    def make(*, closed):
+        told = SimpleNamespace(bootstrap="", prometheus="", versions={}, pods="elastic-lab/pods:1", images={}, closed=closed)
+        return kind.Kind(None, told, [], None), loaded
+
+    return make
+
+
+def test_a_clients_image_is_loaded_before_its_trial_once(cluster_of_kind):
+    """Into the node of the consumers, whose manifest then names it; Python's has come with the cluster."""
+    made, loaded = cluster_of_kind(closed=True)
+    for client in ("python", "java", "franz-go", "java"):
+        assert made.provide(Workload(client=client)) == ({} if client == "python" else {client: "v1"})
+    assert loaded == [("worker", "java:1"), ("worker", "franz-go:1")]
+    (image,) = catalog.named(trial_objects(made.fit, client="java")[1:2])
+    assert image == "java:1"
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_users_own_image_is_loaded_or_pulled(cluster_of_kind, closed):
+    """One that the machine has not is for the nodes to pull; where they may not it is one line."""
+    made, loaded = cluster_of_kind(closed=closed)
+    assert made.provide(Workload(image="mine:1", rung="black-box")) == {}
+    assert loaded == [("worker", "mine:1")]
+    missing = pytest.raises(LabFault, match="image theirs:1 is not among this machine's") if closed else nullcontext()
+    with missing:
+        made.provide(Workload(image="theirs:1", rung="black-box"))
+    assert len(loaded) == 1
 
 
 def test_upstream_names_become_ours_only_where_images_are_made_here():

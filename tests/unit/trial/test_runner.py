@@ -125,7 +125,7 @@ def test_partial_records_are_left_and_the_first_error_raised(chosen, error, ende
     monkeypatch.setattr("lab.host.machine.describe", lambda: whole.MACHINE)
     monkeypatch.setattr(runner, "drive", drive)
     with pytest.raises(type(error)):
-        runner.run(SimpleNamespace(versions={}), chosen, tmp_path, spark, Turn(1, 2, 1, 1))
+        runner.run(SimpleNamespace(versions={}, provide=lambda work: {}), chosen, tmp_path, spark, Turn(1, 2, 1, 1))
     for one, other in zip(chosen, chosen[::-1], strict=True):
         record = opened(tmp_path / "records" / one.id)
         assert record.trial.ended.startswith(ended)
