@@ -152,6 +152,25 @@ def _refused(record: Record, gone: Report) -> bool:
     return bool(last) and bool(set(last[0].partitions) & set(gone.partitions))
 
 
+@quantity("receipts", "receipts of a member that went back in a partition that it had kept")
+def went_back(record: Record) -> int:
+    """Receipts that do not come after the last one of their pod and partition, unless the pod was given that anew in between.
+
+    In Jepsen's words these are non-monotonic polls. A copy that another member made is none. There is no data for a trial
+    without a schedule.
+    """
+    injected(record)
+    seen = record.receipts.sort_values(["pod", "partition", "start", "first"], kind="stable")
+    before = seen[["pod", "partition", "start", "last"]].shift()
+    back = (seen["pod"] == before["pod"]) & (seen["partition"] == before["partition"]) & (seen["first"] <= before["last"])
+    columns = seen["pod"], seen["partition"], before["start"], seen["start"]
+    given = [one for one in record.handovers if one.event == GIVEN]
+    return sum(
+        not any(one.pod == pod and part in one.partitions and since < one.t <= start for one in given)
+        for pod, part, since, start in zip(*(column[back].tolist() for column in columns), strict=True)
+    )
+
+
 @quantity("steps", "steps to no replica while there was lag")
 def stranded(record: Record) -> float:
     """Steps to no replica while more messages waited than the policy takes for none, at each moment of the 2 s before.
@@ -225,6 +244,7 @@ def invariants(records: Sequence[Any]) -> Iterator[tuple[Comparison, str]]:
     """What must hold beside at-least-once in ``records``, the runs of trials with such a schedule, each with its sentence."""
     unexplained = total(under_faults(one).unexplained for one in records)
     yield unexplained == 0, "each copy was in flight at a fault, or at a member that the group gave up or refused"
+    yield total(map(went_back, records)) == 0, "no member goes back in a partition that it keeps"
     outside = total(policy_excess(one).outside_bounds for one in records)
     yield outside == 0, "the replicas stay within the policy's bounds, whatever is struck"
     yield total(map(stranded, records)) == 0, "no group is scaled to zero while there is lag"

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from lab.inputs.faults import CONSUMER, CONTROLLERS, Injection
 from lab.inputs.scale import Scale
 from lab.measure.fault_tally import ROW, WORST, Followed, followed, tally, together
-from lab.measure.faults import BACK_S, RECENT_S, back_s, fewest_waiting, late, stranded, under_faults
-from lab.measure.killed import Loss, buried_again, killed
+from lab.measure.faults import BACK_S, RECENT_S, back_s, fewest_waiting, late, stranded, under_faults, went_back
+from lab.measure.killed import killed
 from lab.model.hpa_log import FAILED
 from lab.record.pods import Change
 from lab.record.trial import Fault, Offsets
@@ -93,28 +93,14 @@ def test_a_fault_explains_what_its_consumers_could_not_commit(tmp_path, faults, 
     assert under_faults(made).unexplained.value == unexplained
 
 
-@pytest.mark.parametrize(
-    ("failed", "unexplained"),
-    [
-        ([99.0, 108.0], 0),  # a was killed before it had committed that
-        ([119.0, 131.0], 0),
-        ([99.0, 119.0, 131.0], 0),
-        ([99.0, 99.5], 1),
-        ([134.0, 150.0], 1),  # it had noticed what it has lost
-        ([101.0, 108.0], 1),  # after the kill and before the stop
-        ([119.0, 122.0], 1),  # both by a
-    ],
-)
-def test_a_further_dead_letter_is_explained_like_a_copy(tmp_path, failed, unexplained):
-    """By a fault of whoever owned the partition when the message was given up: a until 133, and b from 125 on."""
-    made = under(tmp_path, [], told=[assigned(125, "b", 0)])
-    ledger = whole.reconciliation(produced=100, processed=99, dead_messages=1, buried_again=len(failed) - 1)
+def test_a_further_dead_letter_is_a_copy(tmp_path):
+    """Explained by the kill of the pod that had written the first."""
+    made = under(tmp_path, [])
+    ledger = whole.reconciliation(produced=100, processed=99, dead_messages=1, buried_again=1)
     (tmp_path / "reconciliation.json").write_text(json.dumps(ledger))
-    vars(made)["dead_letters"] = pd.DataFrame({"partition": 0, "offset": 5, "failed": failed})
+    vars(made)["dead_letters"] = pd.DataFrame({"partition": 0, "offset": 5, "failed": [99.0, 108.0]})
     found = under_faults(made)
-    assert (found.copies.value, found.unexplained.value) == (len(failed) - 1, unexplained)
-    assert buried_again(made, [Loss("a", 120.0, 0.0, 133.0)] * 9) <= len(failed) - 1
-    assert buried_again(made, [Loss("c", 120.0, 0.0, 133.0)]) == 0  # it never owned the partition
+    assert (found.copies.value, found.given_up.value, found.unexplained.value) == (1, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +127,25 @@ def test_a_member_explains_what_it_could_not_commit(tmp_path, end, event, others
     receipts = [done("c", 5, 0, 9, end), done("d", 5, 0, 9, 151.0)]
     found = under_faults(under(tmp_path, receipts, [range_of(5, 0, 9)], told=told, inputs=FAST))
     assert (found.given_up.value, found.unexplained.value) == (by_given_up, 10 - by_given_up)
+
+
+AGAIN = (0, 0, 9, 91)  # partition 0, 0 to 9, at 91
+
+
+@pytest.mark.parametrize(
+    ("then", "told", "count"),
+    [
+        ((0, 10, 19, 91), (), 0),
+        ((1, 0, 9, 91), (), 0),
+        ((0, 9, 18, 91), (), 1),
+        (AGAIN, [assigned(90.5, "a", 0)], 0),
+        (AGAIN, [assigned(89.5, "a", 0), assigned(90.5, "a", 1), assigned(90.5, "b", 0), assigned(91.5, "a", 0)], 1),
+    ],
+)
+def test_a_member_that_goes_back_in_a_partition_is_seen(tmp_path, then, told, count):
+    """Unless it was given the partition anew: it begins at what is committed then. What another does again is a copy."""
+    receipts = [done("a", *then), done("a", 0, 0, 9, 90), done("b", 0, 0, 9, 95)]
+    assert went_back(under(tmp_path, receipts, told=told)).value == count
 
 
 def test_what_struck_nothing_is_omitted(tmp_path):

@@ -1,10 +1,12 @@
 """What a kill left behind, on receipts of which every one is known."""
 
 import json
+import math
 
+import pandas as pd
 import pytest
 
-from lab.measure.killed import killed
+from lab.measure.killed import Loss, buried_again, killed
 from lab.record.trial import Fault
 
 from . import whole
@@ -92,3 +94,26 @@ def test_more_than_one_kill_and_more_than_is_named_are_no_data(tmp_path):
     ledger = whole.reconciliation(doubled=[range_of(0, 10, 19)], doubled_messages=11)
     (tmp_path / "reconciliation.json").write_text(json.dumps(ledger))
     assert "more ranges are doubled than are named" in killed(made).doubled.why
+
+
+@pytest.mark.parametrize(
+    ("failed", "count"),
+    [
+        ([99.0, 108.0], 1),  # a was killed before it had committed that
+        ([119.0, 131.0], 1),
+        ([99.0, 119.0, 131.0], 2),
+        ([99.0, 99.5], 0),
+        ([134.0, 150.0], 0),  # it had noticed what it has lost
+        ([101.0, 108.0], 0),  # after the kill and before the stop
+        ([119.0, 122.0], 0),  # both by a
+    ],
+)
+def test_a_further_dead_letter_is_explained_by_who_owned_the_partition(tmp_path, failed, count):
+    """A fault of that pod: a is killed at 100 and stopped from 120, and notices at 133 that b owns it since 125."""
+    made = record(tmp_path, group_events=[assigned(0, "a", 0), assigned(125, "b", 0), given_up(133, "a", 0, event="lost")])
+    ledger = whole.reconciliation(dead_messages=1, buried_again=len(failed) - 1)
+    (tmp_path / "reconciliation.json").write_text(json.dumps(ledger))
+    vars(made)["dead_letters"] = pd.DataFrame({"partition": 0, "offset": 5, "failed": failed})
+    assert buried_again(made, [Loss("a", 100.0, -math.inf, 100.0), Loss("a", 120.0, 100.0, 133.0)]) == count
+    assert buried_again(made, [Loss("a", 120.0, 0.0, 133.0)] * 9) <= len(failed) - 1
+    assert buried_again(made, [Loss("c", 120.0, 0.0, 133.0)]) == 0  # it never owned the partition
