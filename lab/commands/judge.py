@@ -14,10 +14,9 @@ from lab.errors import InputError, NoData
 from lab.flags import Flags
 from lab.flags import number as within
 from lab.judge.bounds import TIME_BEHIND_S
-from lab.measure.agreement import Agreement, agreement
 from lab.measure.calibration import Calibration, calibration_from_others
 from lab.measure.overview import all_measures, overview
-from lab.measure.prediction import Comparison, compare, predict, recorded
+from lab.measure.prediction import Agreement, Comparison, agreement, compare, predict, recorded
 from lab.record import rescue
 from lab.record.store import Record
 

@@ -23,11 +23,11 @@ from lab.inputs.variant import policy
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import quantity
-from lab.measure.agreement import agreement
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import LAST, hold, peak_lag
 from lab.measure.lateness import time_behind
+from lab.measure.prediction import agreement
 from lab.measure.scaling import scale_events
 from tests.experiments.workloads import duet, slim
 

@@ -21,10 +21,9 @@ from lab.inputs.variant import policy
 from lab.judge.aggregate import median, smallest, total
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import measure
-from lab.measure.agreement import agreement
 from lab.measure.calibration import calibration_from_others
 from lab.measure.lateness import behind
-from lab.measure.prediction import Comparison, compare, compare_runs
+from lab.measure.prediction import Comparison, agreement, compare, compare_runs
 from lab.measure.scaling import scale_events
 from tests.experiments.sources import DESIGN, ORACLES
 from tests.experiments.workloads import light

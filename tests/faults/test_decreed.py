@@ -7,9 +7,9 @@ import pytest
 from lab.inputs import inputs, steps
 from lab.inputs import scale as scales
 from lab.inputs.inputs import REPLAYED
-from lab.measure.agreement import agreement
 from lab.measure.delivery import unaccounted
 from lab.measure.dip import dips, median_step
+from lab.measure.prediction import agreement
 from lab.measure.throughput import Throughput
 from tests.experiments.workloads import busy, slim
 from tests.scenarios.zero_loss.measure.deadletters import dead_letters

@@ -18,11 +18,11 @@ import pytest
 
 from lab.inputs.variant import policy
 from lab.judge.quantity import Bound
-from lab.measure.agreement import agreement
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import hold, peak_lag
 from lab.measure.lateness import time_behind, timelag
+from lab.measure.prediction import agreement
 from lab.measure.reaction.step import reaction
 from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import scale_events
