@@ -51,11 +51,6 @@ ONE_STEP = ("scale_up", "600%/30s")
 FRONT: dict[str, Changes] = {
     "lag at 4,500": (),
     "the same, window of 900 s": (("scale_down_window", 900),),
-    "lag at 1,500, 900 s, tolerance of 0.94": (
-        ("lag_threshold", 1500),
-        ("scale_down_window", 900),
-        ("scale_down_tolerance", 0.94),
-    ),
     "lag; arrivals at 85/s a pod": (arrivals(85),),
     "lag; arrivals at 60/s a pod": (arrivals(60),),
     "lag; arrivals at 70/s a pod; all 24 above 1,050/s": WHOLE,
@@ -85,12 +80,10 @@ class Remedy:
 
 REMEDIES = {
     "lag at 4,500": Remedy(),
-    "lag at 1,500": Remedy((("lag_threshold", 1500),)),
     "ahead of lag: arrivals at 85/s a pod": Remedy((arrivals(85),)),
     "the same, in one step": Remedy((arrivals(85), ONE_STEP)),
     "twice the pods: arrivals at 50/s a pod": Remedy((arrivals(50),)),
     "a floor of 6": Remedy((("min_replicas", 6),)),
-    "a floor of 12": Remedy((("min_replicas", 12),)),
     "a floor of 6; arrivals at 85/s; one step": Remedy((arrivals(85), ONE_STEP, ("min_replicas", 6))),
     "a start of 30 s": Remedy(start_s=30.0),
 }

@@ -1,15 +1,14 @@
 """Experiment 19: what does a scale step cost with another client of Kafka?
 
 Hypothesis. The sleep after an incremental rebalance is librdkafka's own. franz-go and Java fetch nothing while records wait, so
-partitions that a member gains wait behind those. JVMs come last.
+gained partitions wait behind those. JVMs come last.
 
-Method. Decreed steps under a backlog (real time at every scale): each client beside the woken Python one, and A/A. Four of
-eight pods are taken with work in hand, also with a grace or a session shorter than that. 24 partitions become 48. Fetches of
-64 KiB and 1 MiB.
+Method. Decreed steps under a backlog (real time at every scale): each client beside woken Python, and A/A. Four of eight pods
+go with work in hand, also with a grace or a session shorter than that. 24 partitions become 48. Fetches of 64 KiB and 1 MiB.
 
-Asserted. No member sleeps for a second. Steps down keep the dip's bound; steps up exceed it with franz-go. A drain is exact. A
-short grace repeats messages, and so does a JVM in a short session. New partitions are read within 10 s. Gained ones wait over
-5 s at 1 MiB, and far less at 64 KiB.
+Asserted. No member sleeps for a second. Steps down keep the dip's bound; steps up exceed it with franz-go. Drains are exact. A
+short grace repeats messages, as does a JVM's short session. New partitions are read within 10 s. Gained ones wait over 5 s at
+1 MiB.
 
 Refuted by a pause of a second, or a lost message.
 """

@@ -51,7 +51,7 @@ final class Member implements ConsumerRebalanceListener {
         consumer.wakeup();
     }
 
-    /** The records that come within a batch's time, as many as a poll takes or a few more. */
+    /** The records that come within a batch's time, fewer than twice as many as a poll takes. */
     List<ConsumerRecord<byte[], byte[]>> fetch() {
         long end = System.nanoTime() + batchNanos;
         fetched.clear();
