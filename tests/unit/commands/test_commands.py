@@ -148,14 +148,14 @@ def test_tune_recommends_one_and_writes_it(lab, figures, chart, tmp_path):
     The table has given and recommended side by side, and a sentence for each change.
     """
     output = tmp_path / "tuned.yaml"
-    given = ["tune", *THEIRS, "--candidates=8", "--json"]
+    given = ["tune", *THEIRS, "--candidates=5", "--json"]
     code = "import sys; from lab.commands import tune; tune.CHUNK = 4; from lab.__main__ import main; sys.exit(main())"
     command = [sys.executable, "-c", code, *given, "--processes=2", f"--output={output}"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=NESTED_S, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     content = json.loads(ran.stdout)
     chosen = content["recommended"]
-    assert content["candidates"] == 8
+    assert content["candidates"] == 5
     assert chosen["flips"] == 0
     assert chosen["late_s"] <= content["given"]["late_s"]
     assert [reason["field"] for reason in chosen["reasons"]] == list(chosen["changes"])
