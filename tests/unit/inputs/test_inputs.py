@@ -43,7 +43,7 @@ bursty = partial(trial, profile="bursty")
         ({"workload": Workload(dlq="maybe")}, "workload: dlq: 'maybe' | on or off"),
         ({"workload": Workload(poison="3")}, "workload: poison: '3' | PARTITION:OFFSET"),
         ({"workload": Workload(fail_rate=0.6, poison_rate=0.5)}, "poison_rate: 0.5 | at most 1 - fail_rate"),
-        ({"workload": Workload(client="java"), "runtime": "kind"}, "trial: client: 'java' | python on kind"),
+        ({"workload": Workload(client="java"), "runtime": "existing"}, "trial: client: 'java' | python on an existing cluster"),
     ],
 )
 def test_bad_inputs_are_one_clear_line(changes, line):
