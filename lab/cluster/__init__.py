@@ -40,6 +40,10 @@ class Cluster(Protocol):
         """Kafka's address, as seen from pods."""
 
     @property
+    def consumers(self) -> tuple[str, str]:
+        """Where Kafka's second listener says that it is, for a proxy, and where it is. Raises :class:`LabFault` without one."""
+
+    @property
     def kafka_settings(self) -> Mapping[str, str]:
         """Settings of Kafka's client library with which a client logs in; none where Kafka asks for no login. Secret."""
 

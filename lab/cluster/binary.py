@@ -47,7 +47,7 @@ class Binary:
         # A pod is a process of this machine, so its addresses are the same.
         self.bootstrap = self.pod_bootstrap = self.broker.bootstrap
         self.pod_prometheus_url = self.prometheus_url
-        self.kafka_settings = self.broker.settings
+        self.kafka_settings, self.consumers = self.broker.settings, self.broker.consumers
         self.api, self.controller_log = self.plane.api, self.plane.controller_log
 
     def check(self) -> None:

@@ -9,7 +9,7 @@ import os
 import subprocess
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -95,12 +95,16 @@ def properties(
 
 @dataclass
 class Broker:
-    """A running broker; ``bootstrap`` is its address, ``settings`` are those with which a client logs in, if it has to."""
+    """A running broker; ``bootstrap`` is its address, ``settings`` are those with which a client logs in, if it has to.
+
+    A second listener is bound to the second address of ``consumers`` and says that it is at the first, where a proxy may be.
+    """
 
     run: Path
     bootstrap: str
     daemon: processes.Daemon
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+    consumers: tuple[str, str] = ("", "")
 
     def stop(self) -> None:
         """End the broker."""
@@ -109,8 +113,10 @@ class Broker:
 
 def start(run: Path, login: Mapping[str, str] | None = None) -> Broker:
     """Start a broker on a free loopback port, open to all unless there is a ``login``. Raises like :func:`launch`."""
-    client, controller = (f"127.0.0.1:{port}" for port in processes.free_ports(2))
-    return launch(run, client, properties(data(run), {"CLIENT": client}, {"CLIENT": client}, controller, login), login)
+    client, controller, front, behind = (f"127.0.0.1:{port}" for port in processes.free_ports(4))
+    bound, told = {"CLIENT": client, "CONSUMERS": behind}, {"CLIENT": client, "CONSUMERS": front}
+    started = launch(run, client, properties(data(run), bound, told, controller, login), login)
+    return replace(started, consumers=(front, behind))
 
 
 def data(run: Path) -> Path:

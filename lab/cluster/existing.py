@@ -86,6 +86,11 @@ class Existing:
             raise LabFault("no Prometheus was named (--lab-prometheus)")
         return self.access.prometheus
 
+    @property
+    def consumers(self) -> tuple[str, str]:
+        """None: faults are refused before a trial begins."""
+        raise LabFault("no proxy before Kafka on an existing cluster, whose Kafka is someone's")
+
     def api(self) -> client.ApiClient:
         """A new API client with the rights of the context."""
         return connect(self.access)

@@ -21,7 +21,7 @@ LAB, STOCK = "lab", "stock"
 DYNAMIC, STATIC = "dynamic", "static"
 FAIL, CRASH, HANG, SPIN = POISON_MODES = ("fail", "crash", "hang", "spin")
 LIVENESS_S = 120  # half of it is the program's, and half are the six failures of a probe that the manifest has
-STOCK_SESSION_MS = 45_000  # librdkafka's own session timeout
+STOCK_SESSION_MS = 45_000  # librdkafka's own session timeout, and a broker's for a member of a KIP-848 group
 
 
 class Balancer(StrEnum):
@@ -184,6 +184,12 @@ class TrialSettings(store.TrialSettings, topics.TrialSettings):
     def cost(self) -> Cost:
         """The processing time of a message."""
         return Cost.parse(self.process_ms)
+
+    @property
+    def session_s(self) -> float:
+        """The time after which the group gives up a silent member, s."""
+        known = self.client_settings == STOCK or self.balancer == Balancer.CONSUMER
+        return (STOCK_SESSION_MS if known else self.session_timeout_ms) / 1000
 
     def check_together(self, where: object) -> None:
         """Raise :class:`InputError` for settings that are each allowed, but not together."""

@@ -15,7 +15,6 @@ from pathlib import Path
 from lab import typed
 from lab.errors import InputError
 from lab.inputs import clients
-from lab.inputs.consumer import STOCK, STOCK_SESSION_MS, Balancer
 from lab.inputs.events import OWN_BROKERS, Context, During, Event, KillBroker
 from lab.inputs.profile import Profile
 from lab.inputs.scale import Scale
@@ -24,6 +23,7 @@ from lab.typed import Strict
 
 KINDS = ("sigkill", "sigstop", "sigterm", "slow", "evict", "rollout", "drain", "storm")
 KILL, STOP, TERMINATE, SLOW, EVICT, ROLLOUT, DRAIN, STORM = KINDS
+CUT, DELAY, LOSS = NETWORK = ("cut", "delay", "loss")  # of connections to the broker; drawn where they are named
 CONSUMER, EXPORTER, LAG_SCALER, STORE = PODS = ("consumer", "lag-exporter", "lag-scaler", "store")
 GROUP, NODE, BROKER = "group", "node", "broker"
 ROOTS = ("etcd", "kube-apiserver")  # nothing else of the cluster starts while one of them is away
@@ -35,7 +35,7 @@ ASKING = (EVICT, ROLLOUT, DRAIN)  # they ask the API server
 
 # What is done to each component. What drains nothing is not told to end.
 HOW: Mapping[str, tuple[str, ...]] = {
-    CONSUMER: (KILL, STOP, TERMINATE, EVICT, ROLLOUT),
+    CONSUMER: (KILL, STOP, TERMINATE, EVICT, ROLLOUT, *NETWORK),
     GROUP: (STORM,),
     NODE: (DRAIN,),
     EXPORTER: (KILL, STOP),
@@ -43,6 +43,7 @@ HOW: Mapping[str, tuple[str, ...]] = {
     STORE: (KILL, STOP, SLOW),
     BROKER: (KILL, STOP, TERMINATE),
     **dict.fromkeys(DAEMONS, (KILL, STOP)),
+    KEDA[0]: (KILL, STOP, CUT),
 }
 COMPONENTS = tuple(HOW)
 
@@ -59,7 +60,8 @@ SLOW_BACK_S = 10.0  # a broker, whose copies are to be in sync again, and the AP
 LONGER = (1.1, 1.5)  # than the session timeout is a consumer stopped
 AWAY_SYNCS, AWAY_S = 4, 5.0  # how long a component is away at most: HPA syncs, and at least s
 BROKER_AWAY_S = 20.0  # a broker: the controllers give it up after 9 s; a receipt that waits for longer than 30 s is refused
-BROKER_SESSION_S = 45.0  # by which a broker gives up a member of a KIP-848 group
+LONGEST_SESSION_S = 13.0  # of a consumer that is cut off: half as long again is as long as a broker's
+NETWORK_NEEDS = f"the lab's consumer in Python, a session of {LONGEST_SESSION_S:.0f} s at most, and no brokers of its own"
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Faults:
     """A plan of faults: ``kinds`` that are done to ``victims``, drawn by ``seed``, ``interval_s`` apart in the mean.
 
     Without an interval there are some twelve in a trial, 4 s apart at least. Without victims or kinds they are all that the
-    trial has; those that are named must be there.
+    trial has, but none of the network: it puts a proxy into the trial. Those that are named must be there.
     """
 
     seed: int
@@ -79,7 +81,7 @@ class Faults:
         """Raise :class:`InputError` for the first field that can't be used."""
         if self.interval_s is not None and not INTERVALS_S[0] <= self.interval_s <= INTERVALS_S[1]:
             raise InputError(where, "faults.interval_s", self.interval_s, "{:g} to {:g} s".format(*INTERVALS_S))
-        for field, given, known in (("kinds", self.kinds, KINDS), ("victims", self.victims, COMPONENTS)):
+        for field, given, known in (("kinds", self.kinds, (*KINDS, *NETWORK)), ("victims", self.victims, COMPONENTS)):
             if not given or not set(given) <= set(known):
                 raise InputError(where, f"faults.{field}", given, f"some of {', '.join(known)}")
         if not self.pairs:
@@ -92,7 +94,7 @@ class Faults:
 
     def possible(self, work: Workload, context: Context, where: object) -> list[tuple[str, str]]:
         """Those of :attr:`pairs` that a trial has. Raises :class:`InputError` for a named victim or kind that it lacks."""
-        lacks = {pair: lack(pair[0], work, context) for pair in self.pairs}
+        lacks = {pair: lack(*pair, work, context) for pair in self.pairs}
         for field, place, given, every in (("victims", 0, self.victims, COMPONENTS), ("kinds", 1, self.kinds, KINDS)):
             for one in given if given != every else ():
                 whys = [why for pair, why in lacks.items() if pair[place] == one]
@@ -106,9 +108,9 @@ class Injection(Strict):
     """``kind`` is done to ``component`` ``at`` s after the profile's start, and is over after ``for_s`` s.
 
     It is over when a stopped process goes on, a killed component of the cluster is started again, a consumer that was told to
-    end is killed, a drained node is open again, or a storm ends. A rolling update begins with the first scale-out in this time,
-    or at its end. A pod's killed container is started again by the kubelet. ``draw``, from 0 to 1, chooses one of the pods, or
-    whether a broker leads or coordinates.
+    end is killed, a drained node is open again, a storm ends, or a connection is as it was. A rolling update
+    begins with the first scale-out in this time, or at its end. A pod's killed container is started again by the kubelet.
+    ``draw``, from 0 to 1, chooses one of the pods, or whether a broker leads or coordinates.
     """
 
     at: float
@@ -130,8 +132,8 @@ def _how(component: str) -> str:
     return f"{' or '.join(HOW[component])} for {component}"
 
 
-def lack(component: str, work: Workload, context: Context) -> str:
-    """What a trial of ``work`` would need so that ``component`` can be struck in it; "" where it has that.
+def lack(component: str, kind: str, work: Workload, context: Context) -> str:
+    """What a trial of ``work`` would need so that ``kind`` can be done to ``component`` in it; "" where it has that.
 
     The earlier events of ``context`` are all events of the trial.
     """
@@ -150,6 +152,10 @@ def lack(component: str, work: Workload, context: Context) -> str:
         return "no event, and no step by decree, that asks the API server meanwhile"
     if component in ROOTS and work.own:
         return "the lab's consumer: what your own says is read through the API server"
+    if kind in NETWORK and not (known and context.brokers is None and work.session_s <= LONGEST_SESSION_S):
+        return NETWORK_NEEDS
+    if (component, kind) == (KEDA[0], CUT) and all(one["type"] != "kafka" for one in triggers):
+        return "a policy with a kafka trigger"
     return needs.get(component, "")
 
 
@@ -166,10 +172,8 @@ class Timing:
     @classmethod
     def of(cls, profile: Profile, work: Workload, scale: Scale) -> Timing:
         """That of a trial with this compressed ``profile``."""
-        session_s = STOCK_SESSION_MS / 1000 if work.client_settings == STOCK else work.session_timeout_ms / 1000
-        session_s = BROKER_SESSION_S if work.balancer == Balancer.CONSUMER else session_s
         work_s = max(work.batch_ms, work.poll_ms) / 1000
-        return cls(profile.duration, session_s, work_s, max(AWAY_S, AWAY_SYNCS * scale.hpa_sync_s))
+        return cls(profile.duration, work.session_s, work_s, max(AWAY_S, AWAY_SYNCS * scale.hpa_sync_s))
 
 
 def schedule(faults: Faults, timing: Timing, possible: Sequence[tuple[str, str]] = ()) -> tuple[Injection, ...]:
@@ -205,7 +209,7 @@ def _length_s(component: str, kind: str, share: float, timing: Timing) -> float:
         return 0.0
     if component == CONSUMER and kind == TERMINATE:
         return share * timing.work_s
-    if component == CONSUMER and kind == STOP:
+    if component == CONSUMER and kind in (STOP, CUT):
         return timing.session_s * (LONGER[0] + share * (LONGER[1] - LONGER[0]))
     if kind == ROLLOUT:
         return timing.away_s
@@ -223,7 +227,7 @@ def _free(one: Injection, earlier: Sequence[Injection]) -> bool:
 
 def _apart(one: Injection, other: Injection) -> bool:
     """Whether ``one`` of two faults is to be over, and what it struck back, before the other."""
-    if one.component == other.component and (one.component != CONSUMER or one.kind == other.kind in (STOP, ROLLOUT)):
+    if one.component == other.component and (one.component != CONSUMER or one.kind == other.kind in (STOP, ROLLOUT, *NETWORK)):
         return True
     pair = (one, other), (other, one)
     return any(root.component in ROOTS and (needs.component in DAEMONS or needs.kind in ASKING) for root, needs in pair)
@@ -252,7 +256,7 @@ def planned(
     if not isinstance(given, Faults):
         for one in given:
             one.check(profile.duration, where)
-            if needs := lack(one.component, work, context):
+            if needs := lack(one.component, one.kind, work, context):
                 raise InputError(where, "faults", one, needs)
         return tuple(sorted(given))
     given.check(where)

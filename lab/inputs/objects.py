@@ -17,10 +17,11 @@ from lab.inputs.triggers.external import External
 from lab.inputs.workload import STATEFUL_SET
 
 STORE = "store/store"
+CONSUMERS_BOOTSTRAP = "CONSUMERS_BOOTSTRAP_SERVERS"  # of an environment: Kafka as consumers alone see it, where that is another
 
 
 def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]:
-    """Every object that a trial of ``inputs`` applies before its producer, in order; ``environment`` is that of ``inputs``."""
+    """Every object that a trial of ``inputs`` applies before its producer, in order; ``environment`` is its stage's."""
     work = inputs.workload
     consumer = yamlfile.read(paths.MANIFESTS / "consumer" / "deployment.yaml")
     consumer["spec"]["replicas"] = inputs.policy.start
@@ -38,6 +39,8 @@ def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]
     if work.store_slots:
         others += manifests.beside(inputs.library.manifest(STORE), inputs.scale)
         pod["containers"][0]["env"].append({"name": store.ADDRESS, "value": ""})  # known when the store is there
+    if CONSUMERS_BOOTSTRAP in environment:
+        pod["containers"][0]["env"].append({"name": "BOOTSTRAP_SERVERS", "value": environment[CONSUMERS_BOOTSTRAP]})
     if work.own:
         given = {"command": work.command, "image": work.image, "env": work.env, "rung": work.rung}
         consumer = own_consumer.put(consumer, **given, runtime=inputs.runtime)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lab.errors import NoData
-from lab.inputs.faults import BACK_S, CONSUMER, DAEMONS, PODS, STORE
+from lab.inputs.faults import BACK_S, CONSUMER, CUT, DAEMONS, PODS, STORE
 from lab.measure.faults import injected, losses, under_faults
 from lab.measure.killed import Loss, buried_again, explained
 from lab.model.hpa_log import FAILED
@@ -111,7 +111,10 @@ def _standstill_s(record: Record, one: Fault, produced: Mapping[tuple[int, int],
         owners = record.owners(one.t)
         own = owners.get(one.pod, frozenset()) if one.component == CONSUMER and one.pod is not None else None
         owned = frozenset[int]().union(*owners.values()) if own is None else own
-        later = record.receipts[record.receipts["partition"].isin(owned) & (record.receipts["start"] > one.t)]
+        receipts = record.receipts
+        if one.fault == CUT:  # its own of meanwhile arrived afterwards
+            receipts = receipts[(receipts["pod"] != one.pod) | (receipts["start"] > _over(one))]
+        later = receipts[receipts["partition"].isin(owned) & (receipts["start"] > one.t)]
     except NoData:
         return None
     nexts = later.sort_values("end").drop_duplicates("partition")[["partition", "first", "end"]]

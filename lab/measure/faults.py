@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lab.errors import NoData
-from lab.inputs.faults import CONSUMER, CONTROLLERS, KILL, STOP, STORE, TERMINATE
+from lab.inputs.faults import CONSUMER, CONTROLLERS, CUT, KILL, STOP, STORE, TERMINATE
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.kafka import Kafka
 from lab.judge.aggregate import largest, total
@@ -42,10 +42,11 @@ class UnderFaults(Measure):
 
     ``unexplained`` are copies of messages that no fault explains. A fault of a consumer explains one copy of each message that
     was in flight then: the pod had processed it and not committed it, so another one did it later. Of a consumer that was
-    stopped that goes on until it notices that its partitions are another's. A consumer dies of a store that is killed. One that
-    is told to end and has its grace drains: nothing of it is in flight. ``given_up`` are the copies that are explained by a
-    member that nobody struck, and that the group gave up all the same, or whose last commit it refused. ``oldest_s`` is the age
-    of the oldest at its fault. ``omitted`` are injections that were planned, and found nothing to strike or never came.
+    stopped, or cut off from the broker, that goes on until it notices that its partitions are another's. A consumer dies of a
+    store that is killed. One that is told to end and has its grace drains: nothing of it is in flight. ``given_up`` are the
+    copies that are explained by a member that nobody struck, and that the group gave up all the same, or whose last commit it
+    refused. ``oldest_s`` is the age of the oldest at its fault. ``omitted`` are injections that were planned, and found
+    nothing to strike or never came.
     """
 
     injected = number("faults", "faults injected")
@@ -105,10 +106,13 @@ def _victims(record: Record, one: Fault, given_up: Sequence[Report], started: Se
         left = {told.pod for told in record.reports("left") if told.t <= one.t}
         for pod in record.owners(one.t).keys() - left:
             yield pod, next((told.t for told in started if told.pod == pod and told.t > one.t), one.t)
-    elif one.component == CONSUMER and one.pod is not None and one.fault in (KILL, STOP, TERMINATE):
+    elif one.component == CONSUMER and one.pod is not None and one.fault in (KILL, STOP, CUT, TERMINATE):
         until = one.t if one.until is None else one.until
+        noticed = [told for told in given_up if told.pod == one.pod and told.t > one.t]
         if one.fault == STOP:
-            until = next((told.t for told in given_up if told.pod == one.pod and told.t > until), until)
+            until = next((told.t for told in noticed if told.t > until), until)
+        if one.fault == CUT:  # its client gives up by itself, or learns of it afterwards
+            until = next((told.t for told in noticed if told.event == LOST and told.t < until + BACK_S), until)
         yield one.pod, until
 
 

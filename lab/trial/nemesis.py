@@ -20,6 +20,7 @@ from lab.inputs.faults import (
     CONSUMER,
     EVICT,
     KILL,
+    NETWORK,
     NODE,
     PODS,
     ROLLOUT,
@@ -168,10 +169,17 @@ class Nemesis:
         if one.kind == KILL:
             daemon.kill()
             undo: Undo = daemon.restart
+        elif one.kind in NETWORK:
+            undo = self._strike_network(disruptions.SARAMA, one)
         else:
             daemon.process.send_signal(signal.SIGSTOP)
             undo = partial(daemon.process.send_signal, signal.SIGCONT)
         return row(one, pid=daemon.process.pid), undo
+
+    def _strike_network(self, client_id: str, one: Injection) -> Undo:
+        network = self._stage.network
+        assert network is not None, "a trial with such faults has a proxy"
+        return network.strike(client_id, one)
 
     def _strike_pod(self, one: Injection) -> tuple[Fault, Undo | None]:
         """A pod's container that is there. A stopped one goes on even where its pod was told to go meanwhile."""
@@ -189,6 +197,8 @@ class Nemesis:
         known: dict[str, Any] = {"pod": pod, "pid": _pid(containers[pod]), "owned": owned.get(pod), "in_flight": taken}
         if one.kind == EVICT:
             return self._asked(one, partial(disruptions.evict, self._stage, pod), **known), None
+        if one.kind in NETWORK:
+            return row(one, **known), self._strike_network(pod, one)
         send = partial(self._send, pod, containers[pod])
         if not send(SIGNALS[one.kind]):
             return row(one, skipped=f"{pod} ended just before"), None

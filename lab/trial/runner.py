@@ -17,12 +17,13 @@ from lab import clock, paths
 from lab.cluster import Cluster
 from lab.foresee.estimate import check_pods, log_bytes
 from lab.host import machine, resources
+from lab.inputs.faults import NETWORK
 from lab.inputs.inputs import Inputs
 from lab.model.baseline import baseline
 from lab.record import rescue, store
 from lab.record.store import Record
 from lab.record.trial import RUNNING, Duet, Trial, Turn
-from lab.trial import closing
+from lab.trial import closing, disruptions
 from lab.trial.closing import Closing
 from lab.trial.deadlines import deadlines
 from lab.trial.phases import drive
@@ -93,6 +94,8 @@ def run(
             for side in sides:
                 side.stage = Stage(cluster, side.journal, side.folder, sides[0].stage, brokers)
             stages = [side.stage for side in sides if side.stage]
+            if any(one.kind in NETWORK for one in inputs[0].faults):  # a duet has none
+                own.enter_context(contextlib.closing(disruptions.network(stages[0])))
             with reporting(partial(_progress, sides), every_s=5):
                 ended = drive(stages)
         except BaseException as error:

@@ -43,6 +43,7 @@ from lab.trial.watch import KINDS, Transitions
 from lab.wait import until
 
 if TYPE_CHECKING:
+    from lab.trial.disruptions import Network
     from lab.trial.nemesis import Nemesis
 
 log = logging.getLogger("lab.trial")
@@ -99,6 +100,7 @@ class Stage:
     """
 
     nemesis: Nemesis | None = None  # injects the trial's faults, where it has any, while its profile is driven
+    network: Network | None = None  # between its consumers and the broker, where one of its faults needs that
 
     def __init__(
         self, cluster: Cluster, journal: Journal, folder: Path, lead: Stage | None = None, brokers: Quorum | None = None
@@ -118,10 +120,8 @@ class Stage:
         own_topic = cluster.topic if inputs.driver == OFF else ""
         self.names |= {TOPIC: own_topic} if own_topic else {}
         own = numbering(self.names)
-        self.deadlines = deadlines(inputs)
-        self.baseline = journal.trial.baseline
-        self._halted = False
-        self._pace = Pace()
+        self.deadlines, self.baseline = deadlines(inputs), journal.trial.baseline
+        self._halted, self._pace = False, Pace()
         self.paused: dict[str, str] = {}  # container by pod
         self.api = cluster.api()
         single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
@@ -232,7 +232,7 @@ class Stage:
             raise LabFault(fault)
         if self.stop.is_set():
             raise LabFault("the other side of the duet could not go on")
-        for part in (self.nemesis, self.cluster, self.brokers):
+        for part in (self.nemesis, self.cluster, self.brokers, self.network):
             if part is not None:
                 part.check()
         self._check_own()

@@ -65,6 +65,8 @@ These are the faults above during which no other part was away.
 HOW = {
     **{"sigkill": "killed", "sigstop": "stopped", "sigterm": "told to end, and killed", "evict": "evicted", "drain": "drained"},
     **{"rollout": "rolling update", "storm": "storm of rebalances"},
+    **{"cut": "cut off from the broker, by a proxy", "delay": "slow to the broker, by a proxy"},
+    "loss": "loses packets to the broker, by a proxy",
 }
 DECIDES = 0.5  # of the syncs that were due
 NOTE = (

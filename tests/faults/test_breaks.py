@@ -17,13 +17,16 @@ from lab.inputs.faults import (
     BROKER,
     CONSUMER,
     CONTROLLERS,
+    CUT,
     DAEMONS,
+    DELAY,
     DRAIN,
     EVICT,
     EXPORTER,
     GROUP,
     KILL,
     LAG_SCALER,
+    LOSS,
     NODE,
     ROLLOUT,
     SLOW,
@@ -63,7 +66,17 @@ STRUCK = [
     *(Injection(8.0 + n, component, KILL, 2.0, 0.0) for n, component in enumerate(WORKERS)),
     *(Injection(24.0 + n, component, STOP, 2.0, 0.0) for n, component in enumerate(WORKERS)),
 ]
-# The spike is from 10 to 30 s, and the group scales in some 10 s later.
+# The spike is from 10 to 30 s, and the group scales in some 10 s later. A cut of 3 s is over before the session is.
+NETWORK = [
+    Injection(6.0, CONSUMER, DELAY, 3.0, 0.0),
+    Injection(10.5, "keda-operator", CUT, 3.0, 0.0),
+    Injection(11.0, CONSUMER, LOSS, 6.0, 0.0),
+    Injection(14.0, CONSUMER, CUT, 8.0, 0.0),
+    Injection(15.0, CONSUMER, KILL, 0.0, 0.5),
+    Injection(25.0, CONSUMER, CUT, 3.0, 0.5),
+    Injection(32.0, CONSUMER, CUT, 8.0, 0.9),
+    Injection(44.0, "keda-operator", CUT, 4.0, 0.0),
+]
 OUTAGES = [
     Injection(6.0, CONSUMER, EVICT, 0.0, 0.0),
     Injection(10.5, CONSUMER, ROLLOUT, 5.0, 0.0),
@@ -222,6 +235,7 @@ def test_the_one_fault_that_loses_messages_is_found(run, tmp_path):
     ("faults", "policy", "work", "brokers"),
     [
         pytest.param(OUTAGES, "lag-4500", {}, None, id="control-plane"),
+        pytest.param(NETWORK, "lag-4500", {}, None, id="network"),
         pytest.param(OWN, "lasting-4500", {"store_slots": 24}, Brokers(), id="brokers-and-store"),
     ],
 )

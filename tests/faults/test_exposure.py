@@ -46,7 +46,7 @@ LISTENERS = {
     "keda-webhooks": (JUDGES,),
     "kube-state-metrics": (READ, READ),
     "prometheus": (READ,),
-    "kafka": (LOGIN, LOGIN),
+    "kafka": (LOGIN, LOGIN, LOGIN),
 }
 # KEDA takes a port for these and no address: they listen on every address of the machine.
 EVERYWHERE = {("keda-adapter", READ), ("keda-webhooks", JUDGES)}

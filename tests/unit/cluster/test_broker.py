@@ -4,11 +4,16 @@ import os
 import signal
 import threading
 import uuid
+from contextlib import closing
 
+import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from lab.cluster import broker
 from lab.cluster.broker import cluster_id
+from lab.inputs.faults import CONSUMER, CUT, Injection
+from lab.trial.disruptions import Network
 
 
 def test_a_cluster_id_is_never_taken_for_an_option(monkeypatch):
@@ -64,3 +69,20 @@ def test_a_node_of_three_keeps_three_copies_of_what_kafka_itself_keeps():
     alone = read(broker.properties("data", own, own, "h:12"))
     assert (alone["node.id"], alone["controller.quorum.voters"]) == ("1", "1@h:12")
     assert (alone["offsets.topic.replication.factor"], alone.get("min.insync.replicas")) == ("1", None)
+
+
+def test_who_comes_by_the_second_listener_stays_behind_the_proxy(kafka):
+    """The broker tells it the proxy's address, and all others its own. A cut stops it, and then it goes on."""
+    with closing(Network(*kafka.consumers)) as network:
+        known = {"log_level": 0, **kafka.settings}
+        addresses = {"one": network.front, "other": kafka.bootstrap}
+        one, other = (AdminClient({**known, "bootstrap.servers": at, "client.id": who}) for who, at in addresses.items())
+        for asked, told in ((one, network.front), (other, kafka.bootstrap)):
+            assert [f"{node.host}:{node.port}" for node in asked.list_topics(timeout=20).brokers.values()] == [told]
+        undo = network.strike("one", Injection(0.0, CONSUMER, CUT, 1.0, 0.0))
+        with pytest.raises(KafkaException):
+            one.list_topics(timeout=1)
+        other.list_topics(timeout=20)
+        undo()
+        one.list_topics(timeout=20)
+        network.check()

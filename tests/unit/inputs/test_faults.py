@@ -16,6 +16,7 @@ from lab.inputs.faults import (
     BROKER,
     COMPONENTS,
     CONSUMER,
+    CUT,
     DAEMONS,
     DRAIN,
     EVICT,
@@ -23,6 +24,8 @@ from lab.inputs.faults import (
     KILL,
     KINDS,
     LAG_SCALER,
+    NETWORK,
+    NETWORK_NEEDS,
     ROLLOUT,
     ROOTS,
     SHAKEN,
@@ -45,7 +48,7 @@ PLANS = st.builds(
     Faults,
     seed=st.integers(0, 999_999),
     interval_s=st.none() | st.floats(1, 60),
-    kinds=st.sets(st.sampled_from(KINDS), min_size=1).map(lambda kinds: (KILL, *sorted(kinds - {KILL}))),
+    kinds=st.sets(st.sampled_from((*KINDS, *NETWORK)), min_size=1).map(lambda kinds: (KILL, *sorted(kinds - {KILL}))),
     victims=st.lists(st.sampled_from(COMPONENTS), min_size=1, unique=True).map(tuple),
 )
 TIMINGS = st.builds(
@@ -66,7 +69,7 @@ def test_a_schedule_is_bounded_and_over_before_the_profile(plan, timing):
     assert list(found) == sorted(found)
     for one in found:
         one.check(timing.driven_s - faults.REST_S, "a schedule")
-        if (one.component, one.kind) == (CONSUMER, STOP):
+        if one.component == CONSUMER and one.kind in (STOP, CUT):
             assert one.for_s > timing.session_s
         if (one.component, one.kind) == (CONSUMER, TERMINATE):
             assert one.for_s <= timing.work_s + 0.001  # it is rounded
@@ -76,8 +79,9 @@ def test_a_schedule_is_bounded_and_over_before_the_profile(plan, timing):
         away = [other for other in found if other.component in ROOTS and other.at - one.for_s < one.at < other.at + other.for_s]
         assert away in ([], [one]) or not (one.component in DAEMONS or one.kind in (EVICT, ROLLOUT, DRAIN))
     for component in COMPONENTS:
-        own = [one for one in found if one.component == component and (component != CONSUMER or one.kind == STOP)]
-        assert all(one.at + one.for_s < other.at for one, other in pairwise(own))
+        for kinds in ((STOP,), *((kind,) for kind in NETWORK)) if component == CONSUMER else (KINDS,):
+            own = [one for one in found if one.component == component and one.kind in kinds]
+            assert all(one.at + one.for_s < other.at for one, other in pairwise(own))
 
 
 def test_seeds_differ_and_hours_have_every_kind():
@@ -128,7 +132,7 @@ def test_a_schedule_is_an_input_of_its_trial():
         ),
         ({"faults": (replace(STRUCK, at=139.0),)}, "| from 0 to 140 s, when the profile is over"),
         ({"faults": (replace(STRUCK, draw=1.0),)}, "and a draw below 1"),
-        ({"faults": (replace(STRUCK, kind=TERMINATE),)}, "| sigkill or sigstop for keda-operator"),
+        ({"faults": (replace(STRUCK, kind=TERMINATE),)}, "| sigkill or sigstop or cut for keda-operator"),
         ({"faults": (replace(STRUCK, component="kubelet"),)}, "| one of consumer, group, node, "),
         (
             {"faults": Faults(1, victims=(CONSUMER, BROKER))},
@@ -137,6 +141,9 @@ def test_a_schedule_is_an_input_of_its_trial():
         ({"faults": Faults(1, victims=(STORE,))}, "faults.victims: 'store' | a workload with store_slots"),
         ({"faults": Faults(1, kinds=("slow",))}, "faults.kinds: 'slow' | a workload with store_slots"),
         ({"faults": (replace(STRUCK, component=LAG_SCALER),)}, "| a policy with an external trigger"),
+        ({"faults": Faults(1, kinds=(CUT,)), "brokers": Brokers()}, f"faults.kinds: 'cut' | {NETWORK_NEEDS}"),
+        ({"faults": Faults(1, kinds=(KILL, CUT)), "workload": Workload(client_settings="stock")}, NETWORK_NEEDS),
+        ({"faults": Faults(1, kinds=(CUT,), victims=("keda-operator",)), "policy": "up-and-down"}, "| a policy with a kafka"),
         (
             {"faults": Faults(1, victims=ROOTS[:1]), "during": {"baseline": ScaleTo(3)}},
             "'etcd' | no event, and no step by decree",
@@ -167,6 +174,16 @@ def test_a_plan_strikes_what_its_trial_has():
     }
     assert found["whole"] == set(COMPONENTS)
     assert found["plain"] == set(COMPONENTS) - {BROKER, STORE, LAG_SCALER}
+
+
+def test_the_network_is_struck_where_that_is_named():
+    """A proxy is then between consumers and broker: no schedule has it by itself, and so no other trial."""
+    drawn = [one for seed in range(12) for one in read(faults=Faults(seed, interval_s=6, kinds=(KILL, *NETWORK))).faults]
+    assert {one.kind for one in drawn} == {KILL, *NETWORK}
+    assert {(one.component, one.kind) for one in drawn} >= {*((CONSUMER, kind) for kind in NETWORK), ("keda-operator", CUT)}
+    assert {one.component for one in drawn if one.kind in NETWORK} == {CONSUMER, "keda-operator"}
+    plain = [one for seed in range(12) for one in read(faults=Faults(seed, interval_s=6)).faults]
+    assert not {one.kind for one in plain} & set(NETWORK)
 
 
 def test_a_profile_that_is_over_at_once_has_no_faults(tmp_path):

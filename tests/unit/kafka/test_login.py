@@ -71,11 +71,11 @@ def test_settings_that_are_none_are_one_line_that_does_not_show_them(module, tex
 
 
 def test_a_broker_with_a_login_takes_no_one_without(closed):
-    """On either listener; the right one works, a wrong one is an error of the login's, and not a silence."""
+    """On each listener; the right one works, a wrong one is an error of the login's, and not a silence."""
     user, password = closed.settings["sasl.username"], closed.settings["sasl.password"]
     connections = psutil.Process(closed.daemon.process.pid).net_connections("tcp")
     ports = {entry.laddr.port for entry in connections if entry.status == psutil.CONN_LISTEN}
-    assert len(ports) == 2
+    assert len(ports) == 3
     for port in ports:
         assert asks_for_login(port)
         for request in (CREATE_TOPIC, DESCRIBE_BROKER):

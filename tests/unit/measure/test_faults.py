@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.inputs.faults import CONSUMER, CONTROLLERS, Injection
+from lab.inputs.faults import CONSUMER, CONTROLLERS, CUT, Injection
 from lab.inputs.scale import Scale
 from lab.measure.fault_tally import ROW, WORST, Followed, followed, tally, together
-from lab.measure.faults import BACK_S, RECENT_S, back_s, fewest_waiting, late, stranded, under_faults, went_back
+from lab.measure.faults import BACK_S, RECENT_S, back_s, fewest_waiting, late, losses, stranded, under_faults, went_back
 from lab.measure.killed import killed
 from lab.model.hpa_log import FAILED
 from lab.record.pods import Change
@@ -35,6 +35,7 @@ SCHEDULE = [
 PLANNED = [Injection(**one) for one in SCHEDULE]
 KILLED = Fault(100.0, "sigkill", "a", injection=PLANNED[0])
 STOPPED = Fault(120.0, "sigstop", "a", until=132.0, injection=PLANNED[1])
+CUT_OFF = replace(STOPPED, fault=CUT)
 AWAY = Fault(140.0, "sigkill", component="keda-operator", until=142.0, injection=PLANNED[2])
 EVICTED = Fault(100.0, "evict", "a", injection=PLANNED[0])
 STORELESS = Fault(120.0, "sigkill", "store-x", component="store", injection=PLANNED[1])
@@ -118,12 +119,8 @@ def test_a_further_dead_letter_is_a_copy(tmp_path):
 )
 def test_a_member_explains_what_it_could_not_commit(tmp_path, end, event, others, by_given_up):
     """From two commits before the rebalance in which it was given up, until it notices. What it did before was committed."""
-    told = [
-        assigned(140, "c", 5),
-        report(148, "c", "commit_failed", partitions=[5]),
-        given_up(150, "c", 5, event=event),
-        *others,
-    ]
+    refused = report(148, "c", "commit_failed", partitions=[5])
+    told = [assigned(140, "c", 5), refused, given_up(150, "c", 5, event=event), *others]
     receipts = [done("c", 5, 0, 9, end), done("d", 5, 0, 9, 151.0)]
     found = under_faults(under(tmp_path, receipts, [range_of(5, 0, 9)], told=told, inputs=FAST))
     assert (found.given_up.value, found.unexplained.value) == (by_given_up, 10 - by_given_up)
@@ -269,6 +266,22 @@ def test_a_partition_stands_still_while_a_message_waits(tmp_path):
     assert followed(made) == [Followed(CONSUMER, "sigkill", pytest.approx(3.0))]
 
 
+@pytest.mark.parametrize(
+    ("fault", "more", "standstill_s", "until"),
+    [
+        (STOPPED, (), 1.0, 133),
+        (CUT_OFF, [given_up(121, "a", 0)], 11.0, 133),
+        (CUT_OFF, [given_up(128, "a", 0, event="lost")], 11.0, 128),
+        (replace(CUT_OFF, t=115.0, until=117.0), (), 6.0, 117),  # over before its session: what comes later has other causes
+    ],
+)
+def test_a_consumer_that_is_cut_off_goes_on_until_it_notices(tmp_path, fault, more, standstill_s, until):
+    """While it is, or afterwards. Its receipts could not arrive before: its partitions stood still."""
+    made = told(under(tmp_path, [done("a", 0, 0, 9, 121.0), done("b", 0, 0, 9, 131.0)], faults=(fault,), told=more))
+    assert followed(made) == [Followed(CONSUMER, fault.fault, pytest.approx(standstill_s))]
+    assert [one.until for one in losses(made)] == [until]
+
+
 def test_tallies_add_up_and_keep_the_worst(tmp_path):
     """By component and kind; what a record does not show is told, and is no nothing. Trials without a schedule don't count."""
     receipts = [done("a", 0, 0, 9, 99.9), done("b", 0, 0, 9, 108.0)]
@@ -278,13 +291,8 @@ def test_tallies_add_up_and_keep_the_worst(tmp_path):
     assert (found["trials"], found["untold"], found["injections"], found["omitted"]) == (2, 1, 3, 3)
     assert (found["copies"], found["lost"], found["unexplained"]) == (10, 0, 0)
     killed_one, operator = found["struck"]
-    assert killed_one == dict.fromkeys(ROW, 0) | {
-        "component": CONSUMER,
-        "kind": "sigkill",
-        "injections": 1,
-        WORST: 8.0,
-        "copies": 10,
-    }
+    own = {"component": CONSUMER, "kind": "sigkill", "injections": 1, WORST: 8.0, "copies": 10}
+    assert killed_one == dict.fromkeys(ROW, 0) | own
     assert (operator["injections"], operator[WORST], operator["alone"], operator["decided"]) == (2, 50.0, 2, 1)
     assert operator["due"] == pytest.approx(4 / 15, abs=0.001)
     assert together([found, found])["struck"][1] == operator | {"injections": 4, "alone": 4, "decided": 2, "due": 0.532}

@@ -95,3 +95,14 @@ def test_a_trials_scaler_reads_a_secret_of_the_trials():
     (container,) = catalog.containers(scaler)
     for name, key in (("KAFKA_SETTINGS", "settings"), ("CLUSTERS", "clusters")):
         assert _variables(container)[name] == {"name": addresses.SCALER_LOGIN, "key": key, "optional": True}
+
+
+def test_consumers_alone_come_by_the_proxy():
+    """And what is told of the trial to all its pods says so, too; nothing else differs."""
+    chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
+    names = chosen.environment("kafka:1", "run")
+    both = [objects.applied(chosen, one) for one in (names, names | {objects.CONSUMERS_BOOTSTRAP: "proxy:2"})]
+    told, owner = [(plain, cut) for plain, cut in zip(*both, strict=True) if plain != cut]
+    assert told[1]["data"] == told[0]["data"] | {objects.CONSUMERS_BOOTSTRAP: "proxy:2"}
+    own, other = (one["spec"]["template"]["spec"]["containers"][0]["env"] for one in owner)
+    assert (owner[0]["metadata"]["name"], other) == ("consumer", [*own, {"name": "BOOTSTRAP_SERVERS", "value": "proxy:2"}])

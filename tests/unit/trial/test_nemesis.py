@@ -12,8 +12,9 @@ import pytest
 from lab import clock
 from lab.errors import LabFault
 from lab.host import processes
-from lab.inputs.faults import CONSUMER, EXPORTER, KILL, STOP, TERMINATE, Injection
-from lab.trial import nemesis
+from lab.inputs.faults import CONSUMER, CUT, EXPORTER, GROUP, KILL, STOP, STORM, TERMINATE, Injection
+from lab.inputs.workload import Workload
+from lab.trial import disruptions, nemesis
 from lab.trial.nemesis import injected, ranked
 from lab.wait import until
 from tests.unit.trial import test_events
@@ -104,6 +105,19 @@ def test_what_is_struck_is_taken_back_however_the_trial_ends(daemon, kind):
     assert row.until >= row.t
 
 
+def test_keda_is_cut_off_by_its_name_as_a_client(daemon):
+    """Until the fault is over; its process is left alone."""
+    told = []
+    running = stage(planned(DAEMON, CUT, for_s=0.1), daemon=daemon)
+    running.network = SimpleNamespace(strike=lambda who, _: told.append(who) or (lambda: told.append("whole")))
+    with injected(running):
+        until(lambda: len(told) > 1, 20, "whole again", running.nemesis.check, every_s=0.01)
+    (row,) = running.journal.trial.faults
+    assert told == [disruptions.SARAMA, "whole"]
+    assert (row.component, row.fault, row.pid, row.until > row.t) == (DAEMON, CUT, daemon.process.pid, True)
+    assert status(daemon.process.pid) == psutil.STATUS_SLEEPING
+
+
 def test_consumers_are_killed_stopped_and_told_to_end(process):
     """The one with most partitions goes first by rank; one that is stopped is not struck again; a last one is killed."""
     most, less, least = (process(name) for name in ("most", "less", "least"))
@@ -191,3 +205,44 @@ def test_a_row_takes_the_place_of_its_own():
     for fault in (other, plain, plain, one, replace(one, until=9.0)):
         journal.add_fault(fault)
     assert sorted(map(str, journal.trial.faults)) == sorted(map(str, (replace(one, until=9.0), other, plain, plain)))
+
+
+@pytest.mark.parametrize(("joins", "skipped"), [(True, ""), (False, "no member could join the group")])
+def test_a_storm_joins_and_leaves_until_it_is_over(monkeypatch, joins, skipped):
+    """Each member is closed. Where none could join, nothing was struck."""
+    open_members, seen = set(), []
+
+    class Member:
+        def __init__(self, settings):
+            open_members.add(self)
+            seen.append(settings["partition.assignment.strategy"])
+
+        def subscribe(self, topics, on_assign):
+            """To the reports, which are none of the events."""
+            assert topics == ["reports"]
+            self.told = on_assign
+
+        def poll(self, seconds):
+            """The group gives it its assignment."""
+            threading.Event().wait(seconds / 10)
+            if joins:
+                self.told(self, [])
+
+        def unsubscribe(self):
+            """Of one that was given none."""
+            assert not joins
+
+        def close(self):
+            """It leaves."""
+            open_members.remove(self)
+
+    monkeypatch.setattr(disruptions, "Consumer", Member)
+    running = stage(planned(GROUP, STORM))
+    running.names, running.bootstrap = {"GROUP": "enrich", "REPORTS_TOPIC": "reports"}, "b:1"
+    running.inputs.workload, running.cluster.kafka_settings = Workload(balancer="range"), {}
+    with injected(running):
+        rows(running)
+        until(lambda: len(seen) > (3 if joins else 0), 20, "storming", every_s=0.01)
+    (row,) = running.journal.trial.faults
+    assert (row.component, row.skipped, open_members, set(seen)) == (GROUP, skipped, set(), {"range"})
+    assert row.until > row.t
