@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -9,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -19,6 +21,7 @@ from lab.host import processes
 
 STOP_S = 3.0  # nothing of them is kept: they are not waited for as brokers that go in order are
 ROLL_S = 15.0  # until a broker that was told to end has handed over what it leads; some s on a quiet machine
+FULL_BYTES = 1  # beyond it a write fails; what a broker maps into its memory is there before
 
 
 @dataclass
@@ -65,20 +68,30 @@ class Quorum:
 
     def roll(self, number: int) -> Callable[[], None]:
         """Tell node ``number`` to end, as one that is rolled. What it returns waits ROLL_S for that, and starts it again."""
+        daemon = self._expect_end(number)
+        daemon.process.terminate()
+        return partial(self._start_again, number, daemon)
+
+    def fill(self, number: int) -> Callable[[], None]:
+        """Let no file of node ``number`` grow, as if its disk were full: it ends by that. It returns what :meth:`roll` does."""
+        daemon = self._expect_end(number)
+        _, hard = resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (FULL_BYTES, hard))
+        return partial(self._start_again, number, daemon)
+
+    def _expect_end(self, number: int) -> processes.Daemon:
         daemon = self.running(number)
         daemon.check()
         daemon.down = True
-        daemon.process.terminate()
+        return daemon
 
-        def again() -> None:
-            with suppress(subprocess.TimeoutExpired):
-                daemon.process.wait(ROLL_S)
-            daemon.process.kill()  # nothing where it has ended
-            daemon.process.wait(timeout=10)
-            processes.forget(self.run, daemon.process.pid)
-            self.start([number])
-
-        return again
+    def _start_again(self, number: int, daemon: processes.Daemon) -> None:
+        with suppress(subprocess.TimeoutExpired):
+            daemon.process.wait(ROLL_S)
+        daemon.process.kill()  # nothing where it has ended
+        daemon.process.wait(timeout=10)
+        processes.forget(self.run, daemon.process.pid)
+        self.start([number])
 
     def running(self, number: int) -> processes.Daemon:
         """The process of node ``number``. Raises :class:`LabFault` for one that is down."""

@@ -21,8 +21,8 @@ from lab.inputs.scale import Scale
 from lab.inputs.workload import Workload
 from lab.typed import Strict
 
-KINDS = ("sigkill", "sigstop", "sigterm", "slow", "evict", "rollout", "drain", "storm")
-KILL, STOP, TERMINATE, SLOW, EVICT, ROLLOUT, DRAIN, STORM = KINDS
+KINDS = ("sigkill", "sigstop", "sigterm", "slow", "evict", "rollout", "drain", "storm", "full")
+KILL, STOP, TERMINATE, SLOW, EVICT, ROLLOUT, DRAIN, STORM, FULL = KINDS
 CUT, DELAY, LOSS = NETWORK = ("cut", "delay", "loss")  # of connections to the broker; drawn where they are named
 CONSUMER, EXPORTER, LAG_SCALER, STORE = PODS = ("consumer", "lag-exporter", "lag-scaler", "store")
 GROUP, NODE, BROKER = "group", "node", "broker"
@@ -41,7 +41,7 @@ HOW: Mapping[str, tuple[str, ...]] = {
     EXPORTER: (KILL, STOP),
     LAG_SCALER: (KILL, STOP),
     STORE: (KILL, STOP, SLOW),
-    BROKER: (KILL, STOP, TERMINATE),
+    BROKER: (KILL, STOP, TERMINATE, FULL),
     **dict.fromkeys(DAEMONS, (KILL, STOP)),
     KEDA[0]: (KILL, STOP, CUT),
 }

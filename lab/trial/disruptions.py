@@ -21,7 +21,7 @@ from lab.errors import LabFault, NoAnswer
 from lab.inputs import objects, topics
 from lab.inputs.consumer import STOCK, Balancer
 from lab.inputs.events import ROLES
-from lab.inputs.faults import CUT, DELAY, KILL, LOSS, TERMINATE, Injection
+from lab.inputs.faults import CUT, DELAY, FULL, KILL, LOSS, TERMINATE, Injection
 from lab.kafka.replicas import OFFSETS, whole
 from lab.trial.closing import reason
 from lab.trial.events import broker_of, own_brokers
@@ -118,8 +118,9 @@ def strike_broker(stage: Stage, one: Injection) -> tuple[int, Undo] | str:
     process = quorum.running(number).process
     if one.kind == KILL:
         return quorum.kill(number), partial(quorum.start, [number])
-    if one.kind == TERMINATE:
-        return process.pid, quorum.roll(number)
+    if one.kind in (TERMINATE, FULL):
+        end = quorum.roll if one.kind == TERMINATE else quorum.fill
+        return process.pid, end(number)
     process.send_signal(signal.SIGSTOP)
     return process.pid, partial(process.send_signal, signal.SIGCONT)
 

@@ -64,7 +64,7 @@ These are the faults above during which no other part was away.
 """
 HOW = {
     **{"sigkill": "killed", "sigstop": "stopped", "sigterm": "told to end, and killed", "evict": "evicted", "drain": "drained"},
-    **{"rollout": "rolling update", "storm": "storm of rebalances"},
+    **{"rollout": "rolling update", "storm": "storm of rebalances", "full": "its disk is full"},
     **{"cut": "cut off from the broker, by a proxy", "delay": "slow to the broker, by a proxy"},
     "loss": "loses packets to the broker, by a proxy",
 }

@@ -23,6 +23,7 @@ from lab.inputs.faults import (
     DRAIN,
     EVICT,
     EXPORTER,
+    FULL,
     GROUP,
     KILL,
     LAG_SCALER,
@@ -97,6 +98,7 @@ OWN = [
     Injection(36.0, STORE, KILL, 0.0, 0.0),
     Injection(40.0, LAG_SCALER, STOP, 3.0, 0.0),
     Injection(42.0, BROKER, KILL, 4.0, 0.6),
+    Injection(54.0, BROKER, FULL, 3.0, 0.4),
 ]
 
 

@@ -90,8 +90,8 @@ def answer(what, ask, *given):
 def test_what_is_acknowledged_outlives_a_broker(three):
     """The leader of most partitions dies with its disk: three copies lose nothing and go on, one copy loses what it had.
 
-    Then the group's coordinator dies. The lag is read after each death: librdkafka's admin client could end this process. No
-    log is read as shorter than what was acknowledged.
+    Then the leader's disk is full, and then the group's coordinator dies. The lag is read after each death: librdkafka's admin
+    client could end this process. No log is read as shorter than what was acknowledged.
     """
     run = uuid.uuid4().hex[:6]
     kept, single, group = f"kept-{run}", f"single-{run}", f"group-{run}"
@@ -119,6 +119,14 @@ def test_what_is_acknowledged_outlives_a_broker(three):
     three.start([leader])
     until(lambda: all(whole(answer(topic, replicas.read, topic)) for topic in (kept, single)), WAIT_S, "in sync")
     assert 0 < len(content(three, single)) < len(before.acked)
+
+    full = answer("the leader", replicas.leads_most, kept)
+    process, start_again = three.running(full).process, three.fill(full)
+    until(lambda: process.poll() is not None, WAIT_S, "a broker with a full disk ends")
+    three.check()
+    writer.went_on()
+    start_again()
+    until(lambda: whole(answer(kept, replicas.read, kept)), WAIT_S, "in sync")
 
     three.kill(answer("the coordinator", replicas.coordinator, group))
     assert len(answer("the lag of a new coordinator", reader.read)) == PARTITIONS

@@ -62,21 +62,22 @@ def test_a_dead_brokers_copies_of_every_topic_are_lost(tmp_path):
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["events-3-0", "meta.properties", "receipts-0"]
 
 
-def test_a_broker_that_is_rolled_ends_and_is_started_again(tmp_path, monkeypatch):
-    """Meanwhile it is no fault that it is down."""
+@pytest.mark.parametrize("end", [Quorum.roll, Quorum.fill])
+def test_a_broker_that_is_rolled_or_full_ends_and_is_started_again(tmp_path, monkeypatch, end):
+    """Meanwhile it is no fault that it is down. This one writes all the time."""
 
     def begin(run, _folder, name):
-        return processes.start(run, name, ["sleep", "300"])
+        return processes.start(run, name, ["sh", "-c", "while echo more; do sleep 0.01; done"])
 
     monkeypatch.setattr(broker, "begin", begin)
     made = Quorum(tmp_path, tmp_path / "nodes", {1: Node("b:1", tmp_path)})
     made.start([1])
     first = made.running(1)
-    again = made.roll(1)
+    again = end(made, 1)
     until(lambda: first.process.poll() is not None, 10, "ended", made.check, every_s=0.01)
     again()
     assert made.running(1).process.poll() is None
     made.check()
     made.close()
     with pytest.raises(LabFault, match="broker 1 is down already"):
-        made.roll(1)
+        end(made, 1)

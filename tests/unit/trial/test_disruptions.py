@@ -23,6 +23,7 @@ from lab.inputs.faults import (
     DELAY,
     DRAIN,
     EVICT,
+    FULL,
     KILL,
     LOSS,
     NODE,
@@ -137,6 +138,7 @@ def test_a_slow_store_goes_on_now_and_then(process):
     [
         (KILL, 0.4, {1, 2, 3}, ["kill 1", "start [1]"]),
         (TERMINATE, 0.6, {1, 2, 3}, ["roll 2", "again"]),
+        (FULL, 0.6, {1, 2, 3}, ["fill 2", "again"]),
         (STOP, 0.6, {1, 2, 3}, [signal.SIGSTOP, signal.SIGCONT]),
         (KILL, 0.4, {1, 2}, []),
     ],
@@ -148,6 +150,7 @@ def test_a_broker_goes_and_comes_back(monkeypatch, kind, draw, in_sync, done):
         running=lambda _: SimpleNamespace(process=SimpleNamespace(pid=7, send_signal=told.append)),
         kill=lambda number: told.append(f"kill {number}") or 7,
         roll=lambda number: told.append(f"roll {number}") or (lambda: told.append("again")),
+        fill=lambda number: told.append(f"fill {number}") or (lambda: told.append("again")),
         start=lambda numbers: told.append(f"start {numbers}"),
     )
     copies = [Partition(1, frozenset({1, 2, 3}), frozenset(in_sync))]
