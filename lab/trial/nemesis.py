@@ -34,6 +34,7 @@ from lab.record.trial import Fault
 from lab.trial import disruptions, scaling, signals
 from lab.trial.closing import reason
 from lab.trial.disruptions import Storm, Undo
+from lab.trial.network import SARAMA
 from lab.trial.stage import Stage
 
 SIGNALS = {"sigkill": signal.SIGKILL, "sigstop": signal.SIGSTOP, "sigterm": signal.SIGTERM, "slow": signal.SIGSTOP}
@@ -170,7 +171,7 @@ class Nemesis:
             daemon.kill()
             undo: Undo = daemon.restart
         elif one.kind in NETWORK:
-            undo = self._strike_network(disruptions.SARAMA, one)
+            undo = self._strike_network(SARAMA, one)
         else:
             daemon.process.send_signal(signal.SIGSTOP)
             undo = partial(daemon.process.send_signal, signal.SIGCONT)

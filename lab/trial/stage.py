@@ -37,13 +37,13 @@ from lab.trial.addresses import LOGIN, located, login_objects
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener
 from lab.trial.load import Sampler
+from lab.trial.network import Network
 from lab.trial.pace import Pace
 from lab.trial.trial_topics import TrialTopics
 from lab.trial.watch import KINDS, Transitions
 from lab.wait import until
 
 if TYPE_CHECKING:
-    from lab.trial.disruptions import Network
     from lab.trial.nemesis import Nemesis
 
 log = logging.getLogger("lab.trial")

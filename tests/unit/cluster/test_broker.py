@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from lab.cluster import broker
 from lab.cluster.broker import cluster_id
 from lab.inputs.faults import CONSUMER, CUT, Injection
-from lab.trial.disruptions import Network
+from lab.trial.network import Network
 
 
 def test_a_cluster_id_is_never_taken_for_an_option(monkeypatch):

@@ -14,7 +14,7 @@ from lab.errors import LabFault
 from lab.host import processes
 from lab.inputs.faults import CONSUMER, CUT, EXPORTER, GROUP, KILL, STOP, STORM, TERMINATE, Injection
 from lab.inputs.workload import Workload
-from lab.trial import disruptions, nemesis
+from lab.trial import disruptions, nemesis, network
 from lab.trial.nemesis import injected, ranked
 from lab.wait import until
 from tests.unit.trial import test_events
@@ -113,7 +113,7 @@ def test_keda_is_cut_off_by_its_name_as_a_client(daemon):
     with injected(running):
         until(lambda: len(told) > 1, 20, "whole again", running.nemesis.check, every_s=0.01)
     (row,) = running.journal.trial.faults
-    assert told == [disruptions.SARAMA, "whole"]
+    assert told == [network.SARAMA, "whole"]
     assert (row.component, row.fault, row.pid, row.until > row.t) == (DAEMON, CUT, daemon.process.pid, True)
     assert status(daemon.process.pid) == psutil.STATUS_SLEEPING
 
