@@ -6,11 +6,11 @@ gained partitions wait behind those. JVMs come last.
 Method. Decreed steps under a backlog (real time at every scale): each client beside woken Python, and A/A. Four of eight pods
 go with work in hand, also with a grace or a session shorter than that. 24 partitions become 48. Fetches of 64 KiB and 1 MiB.
 
-Asserted. No member sleeps for a second. Steps down keep the dip's bound; steps up exceed it with franz-go. Drains are exact. A
+Asserted. No member sleeps for a second. Steps keep the dip's bound at real time, with Java in the median. Drains are exact. A
 short grace repeats messages, as does a JVM's short session. New partitions are read within 10 s. Gained ones wait over 5 s at
 1 MiB.
 
-Refuted by a pause of a second, or a lost message.
+Refuted by a pause of a second, or loss.
 """
 
 from dataclasses import replace
@@ -40,7 +40,7 @@ from tests.experiments.test_7_repartition import SHORT_MS, WHOLE
 from tests.experiments.workloads import busy, light
 from tests.scenarios.payments.measure.shutdown import departures, longest_shutdown
 
-pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("19 Clients")]
+pytestmark = [allure.epic("Scaling on lag"), allure.feature("19 Clients")]
 
 OTHERS = (FRANZ_GO, JAVA)
 SMALL_KIB, STOCK_KIB = 64, 1024  # of a partition; the second is what both clients fetch by default
@@ -50,8 +50,8 @@ STEP = {
     FRANZ_GO: f"{FIRST}: 0 to 8 % (64 KiB, 5 joins and 5 leaves)",
     JAVA: f"{FIRST}: 1 to 4 % (64 KiB, 2 joins and 2 leaves)",
 }
-STEPPED_UP = "found in six runs: 24 to 42 % with franz-go, each time; 3 to 50 % with Java, 14 % in the median"
-NOT_BACK = (FRANZ_GO, "down")  # one of 18 of these steps ended at 94.5 %
+JOINED = "found in six runs at quick: 3 to 50 %, 14 % in the median, where the Python side dips by 15 % too"
+BACK = {"up": worst_step, "down": median_step}  # a step down may end a little below 95 %: one of 18 with either client
 FORETOLD_DEPTH = 0.1  # of the median step
 ASLEEP_S = 1.0  # how long a fetcher that nobody wakes sleeps: docs/decisions/19
 AT_WORK_S = {FRANZ_GO: 4.0, JAVA: 8.0}  # from a pod's creation to its first receipt, in the median
@@ -105,6 +105,7 @@ def report(evidence, kind, sides, measured):
         evidence.report(f"{name}: {kind}", {field: getattr(found, field) for field in found.declared()})
 
 
+@pytest.mark.real_time
 @allure.story("A cooperative step costs as little with another client")
 def test_a_cooperative_step_by_client(beside, evidence):
     """Dip, recovery and pauses of the members that stay; from creation to the first receipt of those that come."""
@@ -125,20 +126,16 @@ def test_a_cooperative_step_by_client(beside, evidence):
 
     with evidence.of(sides) as claim:
         claim.control(total(map(dry_time, found.values())) == 0, AT_WORK, DESIGN)
-        up = {client: median_step(found[client], "up").depth for client in OTHERS}
-        claim(up[FRANZ_GO] > DIP, "a step up costs more than a fifth of the throughput: franz-go", STEPPED_UP)
-        claim(up[JAVA] < DIP, "the median step up costs less than a fifth of the throughput: java", STEPPED_UP)
+        joined = median_step(found[JAVA], "up").depth
+        claim(joined < DIP, "the median step up costs less than a fifth of the throughput: java", JOINED)
+        for client, kind in ((FRANZ_GO, "up"), (FRANZ_GO, "down"), (JAVA, "down")):
+            worst, middle = worst_step(found[client], kind), median_step(found[client], kind)
+            claim(worst.depth < DIP, f"a step {kind} costs less than a fifth of the throughput: {client}")
+            claim(middle.depth < FORETOLD_DEPTH, f"the median step {kind} costs what was foretold: {client}", STEP[client])
         for client in OTHERS:
             for kind in ("up", "down"):
-                worst = (median_step if (client, kind) == NOT_BACK else worst_step)(found[client], kind)
-                claim(worst.recovery_s < RECOVERY_S, f"the group soon has its throughput back after a step {kind}: {client}")
-            down = worst_step(found[client], "down")
-            claim(down.depth < DIP, f"a step down costs less than a fifth of the throughput: {client}")
-            claim(
-                median_step(found[client], "down").depth < FORETOLD_DEPTH,
-                f"the median step down costs what was foretold: {client}",
-                STEP[client],
-            )
+                step = BACK[kind](found[client], kind)
+                claim(step.recovery_s < RECOVERY_S, f"the group soon has its throughput back after a step {kind}: {client}")
             claim(
                 stalls(sides[client]).longest_s < ASLEEP_S,
                 f"no member sleeps on after an incremental rebalance, as librdkafka's do: {client}",
@@ -156,6 +153,7 @@ def test_a_cooperative_step_by_client(beside, evidence):
         )
 
 
+@pytest.mark.stretch
 @allure.story("A drain with work in hand is exact with another client")
 def test_a_drain_with_work_in_hand_by_client(half_taken, evidence):
     """Up to 10 s of work in hand at SIGTERM, less than twice that in Java: finished, committed, left; nothing is repeated.
@@ -185,6 +183,7 @@ def test_a_drain_with_work_in_hand_by_client(half_taken, evidence):
             )
 
 
+@pytest.mark.stretch
 @allure.story("A JVM that waits longer than its session for others to join repeats what it has in hand")
 def test_a_session_shorter_than_the_work_in_hand(half_taken, evidence):
     """The same drain in sessions of 10 s: no pod that leaves repeats anything, members that stay do."""
@@ -203,6 +202,7 @@ def test_a_session_shorter_than_the_work_in_hand(half_taken, evidence):
             claim(departures(runs).out_of_order == 0, f"each finishes, commits and leaves, in this order: {client}", SHUTDOWN)
 
 
+@pytest.mark.stretch
 @allure.story("A grace shorter than the work in hand repeats it, with any client")
 def test_a_short_grace_by_client(half_taken, evidence):
     """A grace of 1 s, which is 2 s, and up to 20 s of work in hand."""
@@ -219,6 +219,7 @@ def test_a_short_grace_by_client(half_taken, evidence):
             )
 
 
+@pytest.mark.stretch
 @allure.story("New partitions are consumed soon and whole with another client")
 def test_new_partitions_by_client(beside, evidence):
     """Three pods keep up while 24 partitions become 48; the members look for new ones every second."""
@@ -237,6 +238,7 @@ def test_new_partitions_by_client(beside, evidence):
             )
 
 
+@pytest.mark.stretch
 @allure.story("What a member has fetched starves the partitions that it gains")
 def test_gained_partitions_wait_behind_what_was_fetched(trials, evidence):
     """Four of eight pods go under a backlog: when the others begin the partitions that they gain, by the size of a fetch."""
