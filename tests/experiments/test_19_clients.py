@@ -52,10 +52,8 @@ STEP = {
     JAVA: f"{FIRST}: 1 to 4 % (64 KiB, 2 joins and 2 leaves)",
 }
 JOINED = "found in six runs at quick: 3 to 50 %, 14 % in the median, where the Python side dips by 15 % too"
-BACK: dict[str, Any] = {
-    "up": worst_step,
-    "down": median_step,
-}  # a step down may end a little below 95 %: one of 18 with either client
+# A step down may end a little below 95 %: one of 18 did, with either client.
+BACK: dict[str, Any] = {"up": worst_step, "down": median_step}
 FORETOLD_DEPTH = 0.1  # of the median step
 ASLEEP_S = 1.0  # how long a fetcher that nobody wakes sleeps: docs/decisions/19
 AT_WORK_S = {FRANZ_GO: 4.0, JAVA: 8.0}  # from a pod's creation to its first receipt, in the median
