@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from lab import paths
-from lab.host import identity
+from lab.host import identity, processes
 from tests.suite import NESTED_S
 
 
@@ -67,8 +67,10 @@ class Session:
         return {inode for pid in holders for inode in sockets(pid) & networks().keys()}
 
     def close(self) -> None:
-        """Be done with it."""
+        """Be done with it, and with a cluster that it kept."""
         self.kill()
+        for run in self.folders():
+            processes.clear(run)
         self.process.stdin.close()
         self.process.stdout.close()
 
