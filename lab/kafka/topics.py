@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
-from lab.errors import LabFault
+from lab.errors import LabFault, NoAnswer
 from lab.wait import until
 
 LED_S = 30  # some ms on a quiet machine
@@ -70,23 +69,26 @@ def delete(bootstrap: str, names: Iterable[str], settings: Mapping[str, str] | N
 
 
 def _ask(request: Callable[[], Mapping[str, Future[None]]], what: str, harmless: int | None = None) -> None:
-    """Wait for what ``request`` asks of each topic, which is asked again within 30 s if the broker asked was let go of.
+    """Wait for what ``request`` asks of each topic. It is asked again, for 30 s, where librdkafka let go of the broker.
 
-    Only what may be asked twice is: ``harmless`` is the error that says that it was done before. Raises :class:`LabFault` for
-    any other error.
+    ``harmless`` is the error which says that it was done before; without one it is asked once. Raises :class:`LabFault` for any
+    other error.
     """
-    end = time.monotonic() + ANSWER_S
-    while True:
-        errors = {name: _error(future) for name, future in request().items()}
-        left = {name: error for name, error in errors.items() if error is not None and error.code() != harmless}
-        if harmless is None or time.monotonic() > end or not any(error.code() in UNANSWERED for error in left.values()):
-            break
-    for name, error in left.items():
-        raise LabFault(f"topic {name} could not be {what}: {error.str()}")
+
+    def answered() -> bool:
+        errors = {name: error for name, future in request().items() if (error := _error(future)) and error.code() != harmless}
+        said = "; ".join(f"topic {name} could not be {what}: {error.str()}" for name, error in errors.items())
+        if harmless is not None and any(error.code() in UNANSWERED for error in errors.values()):
+            raise NoAnswer(said)
+        if errors:
+            raise LabFault(said)
+        return True
+
+    until(answered, ANSWER_S, f"topics {what}")
 
 
 def _error(future: Future[None]) -> KafkaError | None:
-    """The error with which ``future`` ends, if one does; no answer within 30 s is one of time out."""
+    """The error with which ``future`` ends, if it ends with one. No answer within 30 s is an error, too."""
     try:
         future.result(timeout=ANSWER_S)
     except KafkaException as error:

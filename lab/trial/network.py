@@ -18,17 +18,17 @@ PIECE = 2**16  # bytes that are carried at a time, at most
 DELAY_S = 0.25  # that a piece takes longer, either way; what comes meanwhile waits for that, too
 LOST_SHARE, RESEND_S = 0.1, 0.2  # of the pieces; how long one that is lost waits, as TCP's shortest timeout, doubled each time
 SARAMA = "sarama"  # the id of KEDA as a client, whose kafka trigger finds Kafka where the consumers do
+ENDS_S = 5.0  # within which the loop opens its address, and ends what is open
 T = TypeVar("T")
-ENDS_S = 5.0  # until a connection's end is carried out
 
 
 class Network:
     """Between a broker and the consumers, and KEDA: a TCP proxy at the address ``front``, in a thread, until :meth:`close`.
 
     It is a proxy, and no network: what is done to a connection is what TCP shows of it. A cut lets nothing pass, either way,
-    and closes nothing; what was sent meanwhile arrives afterwards. A delay is DELAY_S, or twice that, each way. Of loss one
-    sees that a piece, and all behind it, waits until it is sent again. Who is struck is known by the client's id, which each
-    request begins with.
+    and closes nothing; what was sent meanwhile arrives afterwards. A delay is DELAY_S, or twice that, each way. A piece that
+    is lost waits until it is sent again, and so does all behind it. A client is known by its id, which is in
+    the head of each request.
     """
 
     def __init__(self, front: str, broker: str) -> None:
@@ -47,10 +47,11 @@ class Network:
     def strike(self, client_id: str, one: Injection) -> Callable[[], object]:
         """Do ``one`` to all connections of this client, old and new, until what it returns is called."""
         over = asyncio.Event()
-        self._struck[client_id] = one, random.Random(one.draw), over
+        self._struck[client_id] = struck = one, random.Random(one.draw), over
 
         def end() -> None:
-            self._struck.pop(client_id, None)
+            if self._struck.get(client_id) is struck:  # a later fault may have taken its place
+                del self._struck[client_id]
             self._loop.call_soon_threadsafe(over.set)
 
         return end
@@ -122,5 +123,6 @@ class Network:
                 await asyncio.sleep(resend_s)
                 resend_s *= 2
             else:
-                await asyncio.sleep(DELAY_S if one.kind == DELAY else 0)
-                break
+                if one.kind == DELAY:
+                    await asyncio.sleep(DELAY_S)
+                return

@@ -190,7 +190,7 @@ def test_a_drain_with_work_in_hand_by_client(half_taken, evidence):
 @pytest.mark.stretch
 @allure.story("A JVM that waits longer than its session for others to join repeats what it has in hand")
 def test_a_session_shorter_than_the_work_in_hand(half_taken, evidence):
-    """The same drain in sessions of 10 s: no pod that leaves repeats anything, members that stay do."""
+    """The same drain in sessions of 10 s. The pods leave in order. With Java, members that stay repeat their work."""
     found = half_taken(poll_ms=10_000)
     for client, runs in found.items():
         evidence.report(client, {"messages processed twice": delivery(runs).doubled})

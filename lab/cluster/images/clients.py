@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lab.cluster import docker
 from lab.cluster.images import catalog
-from lab.cluster.images.make import LABEL, Recipe, binary_image, hashed, made
+from lab.cluster.images.make import LABEL, Recipe, binary_image, ensure_image, fingerprint
 from lab.components import clients as programs
 from lab.inputs.clients import FRANZ_GO, IMAGE, JAVA, program
 
@@ -34,13 +34,13 @@ def make(client: str, images: Mapping[str, str]) -> str:
 
     ``images`` are a cluster's, by upstream's names. Raises :class:`LabFault` like :func:`lab.components.clients.ensure`.
     """
-    return made(recipe(client, images))
+    return ensure_image(recipe(client, images))
 
 
 def recipe(client: str, images: Mapping[str, str]) -> Recipe:
     """The image of the program of ``client``; its tag is the hash of its ingredients."""
     base = next(here for upstream, here in images.items() if catalog.made_here(upstream).startswith(f"{catalog.OURS}/kafka:"))
-    digest = hashed(programs.key(), base, Path(__file__).read_text())
+    digest = fingerprint(programs.key(), base, Path(__file__).read_text())
     image, path = f"{IMAGE}/{client}:{digest[:12]}", f"{FOLDER}/{program(client)}"
     if client == FRANZ_GO:
         own = [f"ENV PATH={FOLDER}"]

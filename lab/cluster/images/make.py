@@ -99,7 +99,7 @@ def pods_recipe(base: str) -> Recipe:
     """The image of the lab's own programs upon the Python image ``base``; its tag is the hash of its ingredients."""
     versions = {name: metadata.version(name) for name in POD_NEEDS}
     files = sorted([*LAB.glob("*.py"), *(f for part in POD_PARTS for f in (LAB / part).rglob("*.py"))])
-    digest = hashed(base, str(versions), (HERE / "pods" / "Dockerfile").read_text(), *(file.read_text() for file in files))
+    digest = fingerprint(base, str(versions), (HERE / "pods" / "Dockerfile").read_text(), *(file.read_text() for file in files))
     return Recipe(f"{catalog.PODS}:{digest[:12]}", digest, partial(_pods, base=base, versions=versions, files=files))
 
 
@@ -114,7 +114,7 @@ def wheels(versions: Mapping[str, str], machine: str) -> list[str]:
             *platforms, *wanted]  # fmt: skip
 
 
-def made(recipe: Recipe) -> str:
+def ensure_image(recipe: Recipe) -> str:
     """The name of the image of ``recipe``, which is made unless it is there."""
     if docker.label(recipe.image, LABEL) != recipe.made_of:
         _make(recipe, f"making {recipe.image}")
@@ -123,13 +123,13 @@ def made(recipe: Recipe) -> str:
 
 def make_pods(base: str) -> str:
     """Make the image of the lab's own programs unless it is there; returns its name."""
-    return made(pods_recipe(base))
+    return ensure_image(pods_recipe(base))
 
 
 def node_recipe() -> Recipe:
     """The node image: kind's files, Debian's packages, the lab's binaries, and the control plane's images inside it."""
     texts = [file.read_text() for file in sorted((HERE / "node").rglob("*")) if file.is_file()]
-    made_of = hashed(build.key(), build.key(build.NODE_COMPONENTS), build.key(build.KIND_TOOL), *NODE_PACKAGES, *texts)
+    made_of = fingerprint(build.key(), build.key(build.NODE_COMPONENTS), build.key(build.KIND_TOOL), *NODE_PACKAGES, *texts)
     return Recipe(catalog.made_here(catalog.NODE), made_of, _node)
 
 
@@ -137,7 +137,7 @@ def python_recipe() -> Recipe:
     """A bare Python of Debian's, for the lab's programs."""
     hooks = ['ln -s python3 "$1/usr/bin/python"']
     make = partial(_debian, packages=PYTHON_PACKAGES, hooks=hooks, changes=["ENV PATH=/usr/bin:/bin"])
-    return Recipe(catalog.made_here(catalog.PYTHON), hashed(*PYTHON_PACKAGES, *hooks), make)
+    return Recipe(catalog.made_here(catalog.PYTHON), fingerprint(*PYTHON_PACKAGES, *hooks), make)
 
 
 def _recipes(wanted: Iterable[str]) -> list[Recipe]:
@@ -150,9 +150,9 @@ def _recipe(upstream: str) -> Recipe:
     part = name.partition("/")[2].partition(":")[0]
     if part in _PROGRAMS:
         binary, path = _PROGRAMS[part]
-        return Recipe(name, hashed(build.key(), binary, path), partial(binary_image, binary=binary, path=path))
+        return Recipe(name, fingerprint(build.key(), binary, path), partial(binary_image, binary=binary, path=path))
     if part == "kafka":
-        return Recipe(name, hashed(*jars.KAFKA, *JAVA_PACKAGES), _kafka)
+        return Recipe(name, fingerprint(*jars.KAFKA, *JAVA_PACKAGES), _kafka)
     raise LabFault(f"elastic-lab images: there is no recipe for {upstream}; there is one for {', '.join(_PROGRAMS)}, kafka")
 
 
@@ -254,7 +254,7 @@ def _labelled(made_of: str) -> str:
     return f"LABEL {LABEL}={made_of}"
 
 
-def hashed(*parts: str) -> str:
+def fingerprint(*parts: str) -> str:
     """The hash of ``parts`` and of the recipes themselves."""
     parts += ((HERE / "make.py").read_text(),)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

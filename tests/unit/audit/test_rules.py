@@ -104,14 +104,8 @@ def text_of(changes, beside):
 
 TARGET = {"scaleTargetRef": {"name": "orders"}}
 TWIN = {**scaled({}), "metadata": {"name": "twin"}}
-MANY = [
-    CONTENT
-    | {
-        "metadata": {"name": f"orders-{n}"},
-        "spec": CONTENT["spec"] | {"scaleTargetRef": {"name": f"{n}"}, "pollingInterval": 3},
-    }
-    for n in range(59)
-]
+POLLED = CONTENT["spec"] | {"pollingInterval": 3}
+MANY = [CONTENT | {"metadata": {"name": f"o-{n}"}, "spec": POLLED | {"scaleTargetRef": {"name": f"{n}"}}} for n in range(59)]
 COMPOSED = {"t.name": "lag", "modifiers": {"formula": "lag", "target": "100"}}
 OF_ENV = {"k.topic": None, "k.topicFromEnv": "TOPIC"}
 SIDECAR = {"containers": [{"name": "app"}, {"name": "sidecar", "env": [{"name": "TOPIC", "value": "orders"}]}]}

@@ -90,6 +90,20 @@ def test_a_cut_holds_back_what_one_client_sends_and_gets(proxy):
         new.close()
 
 
+def test_a_later_fault_outlives_the_end_of_an_earlier_one(proxy):
+    """Both are of one client."""
+    first, last = proxy.strike("a", planned(CONSUMER, DELAY)), proxy.strike("a", planned(CONSUMER, CUT))
+    first()
+    mine, head = connected(proxy, "a")
+    with mine:
+        mine.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            mine.recv(1)
+        mine.settimeout(10)
+        last()
+        assert answer(mine, head)[-1:] == b"a"
+
+
 @pytest.mark.parametrize(("kind", "least_s"), [(DELAY, 2 * network.DELAY_S), (LOSS, network.RESEND_S)])
 def test_a_bad_network_is_late_and_loses_nothing(proxy, monkeypatch, kind, least_s):
     """A delay is of each way. A piece that is lost is sent again."""
