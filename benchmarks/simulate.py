@@ -47,6 +47,7 @@ class PlainGroup(Group):
     def step(self, seconds: float, rate: float) -> None:
         """What :meth:`Group.step` does, one partition after the other."""
         most = self._consumers.rate * seconds
+        throughput = np.zeros(len(self.owner))
         for index, (owners, backlog, processed) in enumerate(zip(self.owner, self.backlog, self.processed, strict=True)):
             wanted: list[float] = []
             by_pod: dict[int, float] = {}
@@ -59,7 +60,8 @@ class PlainGroup(Group):
                 backlog[number] += self._shares[number] * rate * seconds - served
                 processed[number] += served
                 total += served
-            self._throughput[index] = total / seconds
+            throughput[index] = total / seconds
+        self._remember(seconds, throughput)
 
 
 def day(partitions: int) -> Situation:

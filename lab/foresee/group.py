@@ -12,6 +12,7 @@ and assigned by itself.
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -72,15 +73,19 @@ class Seen:
 
 
 class Group:
-    """The state of as many groups as there are policies, on topics whose partitions get ``shares`` of the traffic."""
+    """The state of as many groups as there are policies, on topics whose partitions get ``shares`` of the traffic.
 
-    def __init__(self, consumers: Consumers, shares: Floats, policies: int) -> None:
+    ``read_s`` is the longest time for which :meth:`lags_with` is asked, s, where that is longer than what is in flight.
+    """
+
+    def __init__(self, consumers: Consumers, shares: Floats, policies: int, read_s: float = 0.0) -> None:
         self._consumers, self._shares = consumers, shares
         size = (policies, len(shares))
         self.backlog: Floats = np.zeros(size)
         self.processed: Floats = np.zeros(size)
         self.owner: Ints = np.full(size, NOBODY, dtype=np.int64)
-        self._throughput: Floats = np.zeros(policies)
+        self._steps: deque[tuple[float, Floats]] = deque()  # each step's seconds and throughput, the last ``_longest_s``
+        self._longest_s, self._known_s = max(consumers.in_flight_s, read_s), 0.0
 
     @property
     def lags(self) -> Floats:
@@ -88,9 +93,19 @@ class Group:
         return self.lags_with(self._consumers.in_flight_s)
 
     def lags_with(self, in_flight_s: float) -> Floats:
-        """:attr:`lags` where what is processed in ``in_flight_s`` is not committed yet."""
-        flying = self._shares * (self._throughput * in_flight_s)[:, None]
-        return self.backlog + flying
+        """:attr:`lags` where what was processed in the last ``in_flight_s`` is not committed yet.
+
+        So a new throughput is all in flight once it has lasted as long. The first step's counts as that of before the start.
+        """
+        flying, left = np.zeros(len(self.backlog)), in_flight_s
+        for seconds, throughput in reversed(self._steps):
+            flying += throughput * min(left, seconds)
+            left -= seconds
+            if left <= 0:
+                break
+        else:
+            flying += self._steps[0][1] * left if self._steps else 0.0
+        return self.backlog + self._shares * flying[:, None]
 
     def step(self, seconds: float, rate: float) -> None:
         """Let ``seconds`` pass with ``rate`` messages/s arriving. A pod shares its rate evenly among its backlogs."""
@@ -103,7 +118,14 @@ class Group:
         served = wanted * np.minimum(1.0, most / np.maximum(by_pod, 1e-9))[slots]
         self.backlog = available - served
         self.processed += served
-        self._throughput = served.sum(axis=1) / seconds
+        self._remember(seconds, served.sum(axis=1) / seconds)
+
+    def _remember(self, seconds: float, throughput: Floats) -> None:
+        """Keep the ``throughput`` of each policy in the step of ``seconds`` that is over."""
+        self._steps.append((seconds, throughput))
+        self._known_s += seconds
+        while len(self._steps) > 1 and self._known_s - self._steps[0][0] >= self._longest_s:
+            self._known_s -= self._steps.popleft()[0]
 
 
 class Rebalance:

@@ -63,7 +63,7 @@ class _Loop:
         self._is, self._every = situation, every
         self._scalers = [Scaler(scaled, situation) for scaled in policies]
         self._wanted = np.array([scaler.replicas for scaler in self._scalers], dtype=np.int64)
-        self._group = Group(situation.consumers, situation.shares, len(policies))
+        self._group = Group(situation.consumers, situation.shares, len(policies), situation.read_s or 0.0)
         self._group.backlog += situation.shares * situation.backlog
         self._members = [
             Rebalance(situation.consumers, row, int(count)) for row, count in zip(self._group.owner, self._wanted, strict=True)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.foresee import whole
+from lab.foresee.curve import ages
 from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, assigned
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation
@@ -81,6 +82,34 @@ def test_messages_are_conserved(steps, members, rate):
         assert group.processed.sum() + group.backlog.sum() == pytest.approx(arrived)
         assert group.processed.sum() - before <= members * rate * seconds * (1 + 1e-9)
     assert (group.backlog >= -1e-9).all()
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 20), st.floats(0, 900)), min_size=1, max_size=12), st.integers(0, 24), st.floats(0, 30)
+)
+def test_what_a_group_did_last_is_in_flight(steps, members, in_flight_s):
+    """Through any rates: what was processed in the last ``in_flight_s``, and before the start as in the first step."""
+    group = Group(Consumers(30.0, 3.0, in_flight_s=in_flight_s), EVEN, 1)
+    group.owner[0] = assigned(group.owner[0], members)
+    at, done = [0.0], [0.0]
+    for seconds, rate in steps:
+        group.step(seconds, rate)
+        at.append(at[-1] + seconds)
+        done.append(group.processed.sum())
+    since = at[-1] - in_flight_s
+    before = np.interp(since, at, done) if since >= 0 else since * done[1] / at[1]
+    assert (group.lags - group.backlog).sum() == pytest.approx(done[-1] - before, abs=1e-6)
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(st.lists(st.tuples(st.floats(12, 200), st.floats(100, 2300)), min_size=1, max_size=6), st.floats(0.1, 10))
+def test_a_group_that_keeps_up_is_as_late_as_its_commits(steps, in_flight_s):
+    """Whenever the rate changes, and whatever to: the oldest event that is not committed came ``in_flight_s`` ago."""
+    begins = np.cumsum([0.0, *(seconds for seconds, _ in steps)])
+    traffic = Profile(tuple(Step(at, rate, "spike") for at, (_, rate) in zip(begins[:-1], steps, strict=True)), begins[-1])
+    here = Situation(traffic, EVEN, Consumers(100.0, 3.0, in_flight_s=in_flight_s))
+    at, age = ages(simulate(here, lag_150(minReplicaCount=P)), here.arrivals)
+    assert age[at > in_flight_s] == pytest.approx(in_flight_s, abs=0.02)  # lag is in whole messages
 
 
 AMOUNTS = st.lists(st.floats(0, 50), min_size=1, max_size=200).map(np.array)

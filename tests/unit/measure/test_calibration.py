@@ -1,8 +1,10 @@
 """What the simulator has to know of consumers, read off records whose figures are known, and what follows from commits."""
 
+import numpy as np
 import pytest
 
 from lab.errors import NoData
+from lab.foresee.group import Consumers, Group
 from lab.foresee.in_flight import CLIENTS_COMMIT_S, InFlight
 from lab.inputs.workload import Workload
 from lab.measure import calibration
@@ -87,3 +89,19 @@ def test_groups_at_real_time_had_so_much_in_flight(name):
     phase, rate = record.phases.iloc[0], record.profile.steps[0].rate
     lag = record.lag_within(phase["start"], phase["end"])["lag"] / rate
     assert (lag.min(), lag.max()) == pytest.approx((expected.least_s, expected.most_s), abs=0.1)
+
+
+def test_what_is_in_flight_of_a_new_rate_grows_until_its_commits():
+    """Nine bursts that 24 ready pods keep up with, each at another point of their commits, and the model's lag after them."""
+    record = opened(FOLDER / "records" / "ten-bursts-lag-4500-arrivals-e85b0bc5")
+    (before, rate), start = (step.rate for step in record.profile.steps[:2]), record.profile_start
+    bursts = [start + step.at for step in record.profile.steps if step.rate == rate and record.ready_at(start + step.at) == 24]
+    assert len(bursts) == 9
+    pods = Consumers(record.inputs.pod_rate, 3.0, in_flight_s=InFlight.of(record.inputs.workload).mean_s)
+    for seconds in np.arange(0.5, 8, 0.5):
+        seen = np.interp(np.add(bursts, seconds), record.lag["t"], record.lag["lag"]).mean()
+        group = Group(pods, np.full(24, 1 / 24), 1)
+        group.owner[0] = range(24)
+        group.step(10.0, before)
+        group.step(seconds, rate)
+        assert group.lags.sum() == pytest.approx(seen, abs=0.7 * (rate - before))
