@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from lab.errors import BAD_INPUT, InputError
 from lab.flags import Flags
@@ -42,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folders", type=Path, nargs="*", metavar="RESULTS", help="results of pytest -m scale")
     text = f"write {outcomes.FILE.name}, in the place of what it has of the same profiles"
     parser.add_argument("--publish", action="store_true", help=text)
-    text = "make its rows in that file no data: it is defined anew, and the records that gave them are gone"
+    text = "leave its rows out of that file: it is defined anew, and the records that gave them are gone"
     parser.add_argument("--forget", metavar="MEASURE", help=text)
     options = parser.parse_args(arguments)
     try:
@@ -59,19 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def forget(outcome: Outcome, measure: str) -> Outcome:
-    """``outcome`` without data on ``measure``. Raises :class:`InputError` where it has no row of it."""
+    """``outcome`` without rows of ``measure``. Raises :class:`InputError` where it has none."""
     if measure not in (known := {row.measure for row in outcome.rows}):
         raise InputError("command line", "--forget", measure, ", ".join(sorted(known)))
-    nothing: dict[str, Any] = {
-        "reference": None,
-        "relative": False,
-        "estimate": None,
-        "low": None,
-        "high": None,
-        "tolerance": None,
-    }
-    blank: dict[str, Any] = {"n": 0, "reference_n": 0, "confidence": 0.0, "verdict": NO_DATA, **nothing}
-    return replace(outcome, rows=tuple(replace(row, **blank) if row.measure == measure else row for row in outcome.rows))
+    return replace(outcome, rows=tuple(row for row in outcome.rows if row.measure != measure))
 
 
 def tables(outcome: Outcome) -> str:
