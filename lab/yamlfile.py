@@ -75,7 +75,7 @@ def text(path: Path, most: int = yamltext.MOST_BYTES) -> str:
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise Unusable(path, f"{getattr(error, 'strerror', None) or error}; allowed: a readable YAML file") from None
+        raise Unusable(path, f"{getattr(error, 'strerror', None) or error}; allowed: a readable file") from None
 
 
 def present(content: Mapping[str, Any]) -> Mapping[str, Any]:

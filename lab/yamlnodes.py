@@ -25,11 +25,10 @@ DEEPEST = 100  # levels of mappings and lists in each other
 TAG = "tag:yaml.org,2002:"
 _PLAIN = tuple(f"{TAG}{name}" for name in ("str", "int", "float", "bool", "null", "merge", "map", "seq"))
 _REPLACED = ("int", "float", "timestamp")
-_FLOAT = (
-    *(r"[-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+][0-9]+)?", r"\.[0-9][0-9_]*([eE][-+][0-9]+)?"),
-    *(r"[-+]?\.(inf|Inf|INF)", r"\.(nan|NaN|NAN)"),
-)
-_INT = r"[-+]?(0|[1-9][0-9_]{0,99}|0[0-7]{1,99}|0b[01]{1,99}|0x[0-9a-fA-F]{1,99})"
+_POWER = r"[eE](-[0-9]{1,3}|\+?([0-9]{1,2}|[12][0-9]{2}|30[0-7]))"  # that no float overflows with
+_NUMBER = r"\.[0-9][0-9_]{0,99}|[0-9][0-9_]{0,99}(\.[0-9_]{0,99})?"
+_FLOAT = rf"[-+]?({_NUMBER})({_POWER})?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+_INT = r"[-+]?(0|[1-9][0-9_]{0,99}|0o?[0-7]{1,99}|0b[01]{1,99}|0x[0-9a-fA-F]{1,99})"
 
 
 class Loader(_Base):
@@ -40,8 +39,8 @@ Loader.yaml_implicit_resolvers = {
     first: [(tag, words) for tag, words in pairs if tag.removeprefix(TAG) not in _REPLACED]
     for first, pairs in _Base.yaml_implicit_resolvers.items()
 }
-Loader.add_implicit_resolver(f"{TAG}float", re.compile(f"({'|'.join(_FLOAT)})$"), list("-+0123456789."))
 Loader.add_implicit_resolver(f"{TAG}int", re.compile(f"{_INT}$"), list("-+0123456789"))
+Loader.add_implicit_resolver(f"{TAG}float", re.compile(f"({_FLOAT})$"), list("-+0123456789."))  # what is no int, as 1e3 and 08
 
 
 def line_of(node: yaml.Node) -> int:

@@ -9,8 +9,9 @@ from typing import Any
 
 from lab.audit.objects import Path, at, listed, mapping, whole
 from lab.audit.rules import CAP, ERROR, INFORMATION, REMOVED, TRIGGERS, WARNING, ZERO, Hit, rule
-from lab.audit.scaled import ANNOTATIONS, BEHAVIOR, HPA_CONFIG, Scaled
+from lab.audit.scaled import ANNOTATIONS, BEHAVIOR, HPA_CONFIG, Scaled, tolerance_of
 from lab.audit.trigger import Trigger
+from lab.errors import shown
 
 LEAST: Path = ("spec", "minReplicaCount")
 MOST: Path = ("spec", "maxReplicaCount")
@@ -185,6 +186,13 @@ def _times(here: Scaled) -> Iterator[Hit]:
             period = whole(policy.get("periodSeconds"), 1)
             if period > _LONGEST_PERIOD_S:
                 yield _refused((*path, "policies", number, "periodSeconds"), period, _LONGEST_PERIOD_S)
+
+        tolerance = given.get("tolerance")
+        bare = isinstance(tolerance, float) and tolerance % 1 != 0
+        if tolerance is not None and (bare or tolerance_of(tolerance) is None):
+            words = "a bare fraction, which KEDA's CRD does not take" if bare else "no quantity from 0"
+            cure: dict[Path, Any] = {(*path, "tolerance"): f"{tolerance}"} if bare else {}
+            yield Hit((*path, "tolerance"), f"tolerance {shown(tolerance)} is {words}: refused", changes=cure, cure="a string")
 
 
 def _refused(path: Path, seconds: int, most: int) -> Hit:

@@ -12,6 +12,7 @@ from lab.yamltext import Source
 Path = tuple[str | int, ...]  # of a field in an object
 
 SCALED, HPA, TOPIC = "ScaledObject", "HorizontalPodAutoscaler", "KafkaTopic"
+MOST_PARTITIONS = 1_000_000  # of a topic
 WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
 _OWNED = "validations.keda.sh/hpa-ownership"  # an HPA that says "false" is no rival to KEDA's webhook
 _TAKES = "scaledobject.keda.sh/transfer-hpa-ownership"
@@ -150,7 +151,7 @@ class Fleet:
     def topics(self) -> Mapping[str, int]:
         """The partitions of each topic that Strimzi's objects declare."""
         found = {text(item.spec.get("topicName")) or item.name: item.spec.get("partitions") for item in self.of(TOPIC)}
-        return {name: count for name, count in found.items() if isinstance(count, int) and count > 0}
+        return {name: count for name, count in found.items() if isinstance(count, int) and 0 < count <= MOST_PARTITIONS}
 
     @cached_property
     def owners(self) -> Mapping[tuple[str, str, str, str], list[Item]]:

@@ -6,6 +6,7 @@ Times are in s, lag in messages. Names and defaults are those of KEDA 2.21 (``ap
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -118,9 +119,10 @@ class Scaled:
     def target(self) -> float | None:
         """The target of the formula's metric; None where it is none."""
         try:
-            return float(text(self.modifiers.get("target")))
+            found = float(text(self.modifiers.get("target")))
         except ValueError:
             return None
+        return found if math.isfinite(found) else None
 
     @cached_property
     def fallback(self) -> Mapping[str, Any] | None:
@@ -205,9 +207,9 @@ class Scaled:
         return given.get(topic) or self.fleet.topics.get(topic) or given.get("")
 
     def counted(self, trigger: Trigger) -> int | None:
-        """The partitions that ``trigger`` counts."""
+        """The partitions that ``trigger`` counts; None where nobody said, or it is refused for counting none."""
         every = self.partitions(trigger)
-        return None if every is None else trigger.counted(every)
+        return None if every is None else trigger.counted(every) or None
 
     @cached_property
     def owned(self) -> int | None:
@@ -253,12 +255,14 @@ def _direction(written: object, default: Rules) -> Rules:
         window_s=default.window_s if window is None else whole(window, 0),
         select=text(given.get("selectPolicy")) or default.select,
         policies=fits or default.policies,
-        tolerance=_tolerance(given.get("tolerance")),
+        tolerance=tolerance_of(given.get("tolerance")),
     )
 
 
-def _tolerance(written: object) -> float | None:
+def tolerance_of(written: object) -> float | None:
+    """The tolerance that is ``written``; None where the API server takes none."""
     try:
-        return None if written is None else hpa_spec.approximate(hpa_spec.parse_quantity(written))
+        found = -1.0 if written is None else hpa_spec.approximate(hpa_spec.parse_quantity(written))
     except ValueError:
         return None
+    return found if found >= 0 else None

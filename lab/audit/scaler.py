@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from lab.audit.objects import Path
+from lab.audit.objects import MOST_PARTITIONS, Path
 from lab.audit.rules import ERROR, INFORMATION, LAG, REMOVED, TIMES, WARNING, Hit, rule
 from lab.audit.scaled import MODIFIERS, RESOURCES, Scaled
 from lab.audit.trigger import Trigger
@@ -15,7 +15,12 @@ from lab.errors import closest
 from lab.inputs.triggers import cron, external, kafka, prometheus, resource
 from lab.inputs.triggers.metadata import FALSE, MEANT, TRUE
 
-_NAMED = ("bootstrapServers", "consumerGroup")
+_NEEDED = {
+    **dict.fromkeys((kafka.KAFKA, kafka.APACHE), ("bootstrapServers", "consumerGroup")),
+    "prometheus": ("serverAddress", "query", "threshold"),
+    "cron": ("timezone", "start", "end", "desiredReplicas"),
+    **dict.fromkeys(RESOURCES, ("value",)),
+}
 _FLAGS = (
     *("allowIdleConsumers", "excludePersistentLag", "scaleToZeroOnInvalidOffset"),
     *("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions", "unsafeSsl", "fullMetadata"),
@@ -99,15 +104,20 @@ def _renamed(trigger: Trigger, key: str, meant: str, fields: tuple[str, ...]) ->
     "keda#6977",
 )
 def trigger_refused(here: Scaled) -> Iterator[Hit]:
-    """Source: the CRD, ``kafkaMetadata.Validate``, ``apacheKafkaMetadata.Validate``, ``cronMetadata.Validate``,
+    """Source: the CRD, ``setValue``, ``kafkaMetadata.Validate``, ``apacheKafkaMetadata.Validate``, ``cronMetadata.Validate``,
     ``ValidateTriggers``, ``parseResourceMetadata``."""
     for trigger in here.triggers:
         yield from _schema(trigger)
+        yield from _missing(trigger)
         if trigger.cached and trigger.type in _UNCACHED:
             field = trigger.path("useCachedMetrics")
             yield Hit(field, f"useCachedMetrics is refused for {trigger.type}", changes={field: REMOVED}, cure="remove it")
         if trigger.on_lag:
             yield from _kafka(trigger)
+            known = here.partitions(trigger) or MOST_PARTITIONS
+            if trigger.limitation and trigger.limitation_fits and not trigger.counted(known):
+                words = f"{trigger.limitation} is none of the topic's partitions: KEDA fails at each question"
+                yield Hit(trigger.path("metadata", "partitionLimitation"), words, cure="partitions that there are, from 0")
         if trigger.type == "cron":
             yield from _cron(trigger)
         if trigger.type in RESOURCES and "type" in trigger.written and here.facts.keda >= (2, 18):
@@ -131,6 +141,14 @@ def _schema(trigger: Trigger) -> Iterator[Hit]:
             yield Hit(path, words, changes={} if scalar is None else {path: scalar}, cure="quotes, or one string")
 
 
+def _missing(trigger: Trigger) -> Iterator[Hit]:
+    for field in _NEEDED.get(trigger.type, ()) if isinstance(trigger.content.get("metadata"), dict) else ():
+        given = trigger.metadata.get(field) or (trigger.on_lag and trigger.metadata.get(f"{field}FromEnv"))
+        written = trigger.written.get(field)
+        if not given and (written is None or isinstance(written, str)):  # of another it is told that it is no string
+            yield Hit(trigger.path("metadata", field), f"no {field}: KEDA refuses it", cure=field)
+
+
 def _kafka(trigger: Trigger) -> Iterator[Hit]:
     given = trigger.metadata
 
@@ -138,15 +156,14 @@ def _kafka(trigger: Trigger) -> Iterator[Hit]:
         path = trigger.path("metadata", field)
         return Hit(path, words, changes={} if value is None else {path: value}, cure=cure)
 
-    for field in _NAMED:
-        if not given.get(field) and not given.get(f"{field}FromEnv"):
-            yield refuse(field, f"no {field}: KEDA refuses it", field)
     for field, least in (("lagThreshold", 1), ("activationLagThreshold", 0)):
         if field in given and trigger.number(field, least - 1) < least:
             yield refuse(field, f"{given[field]} is no whole number from {least}: KEDA refuses it", "a whole number")
     for field, known in {**_ENUMS, "sasl": _MECHANISMS[trigger.type]}.items():
         if field in given and given[field] not in known:
             yield refuse(field, f"{given[field]} is none of {', '.join(known)}: KEDA refuses it", f"one of {', '.join(known)}")
+    if trigger.type == kafka.KAFKA and "version" in given and not kafka.VERSION.fullmatch(given["version"]):
+        yield refuse("version", f"{given['version']} is no version of Kafka: KEDA refuses it", "such as 3.6.0")
     for field in _FLAGS:
         if field in given and given[field] not in (*TRUE, *FALSE):
             yield refuse(field, f"{given[field]} is neither true nor false: KEDA refuses it", '"true" or "false"')
@@ -172,13 +189,14 @@ def _kafka(trigger: Trigger) -> Iterator[Hit]:
 
 
 def _cron(trigger: Trigger) -> Iterator[Hit]:
+    given = trigger.metadata
     for field in ("start", "end"):
         try:
-            cron.parse_schedule(trigger.metadata.get(field, ""))
+            cron.parse_schedule(given.get(field, "* * * * *"))
         except ValueError as error:
-            words = f"{trigger.metadata.get(field, 'nothing')} is no crontab of five fields: {error}"
+            words = f"{given[field]} is no crontab of five fields: {error}"
             yield Hit(trigger.path("metadata", field), words, cure="five fields, Sunday is 0")
-    if trigger.metadata.get("start") == trigger.metadata.get("end"):
+    if given.get("start") and given["start"] == given.get("end"):
         yield Hit(trigger.path("metadata", "end"), "start and end are the same: KEDA refuses it", cure="another end")
 
 

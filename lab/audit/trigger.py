@@ -13,9 +13,9 @@ from typing import Any
 
 from lab.audit.objects import Path, mapping, text
 from lab.inputs.triggers.kafka import APACHE, KAFKA
-from lab.inputs.triggers.metadata import TRUE
+from lab.inputs.triggers.metadata import MOST, TRUE
 
-_WHOLE = re.compile(r"-?\d{1,15}")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")  # as KEDA reads it, by way of JSON
 _RANGE = re.compile(r"\s*(\d{1,7})\s*(?:-\s*(\d{1,7})\s*)?")
 
 
@@ -99,19 +99,30 @@ class Trigger:
     def number(self, field: str, default: int) -> int:
         """The whole number in ``field``."""
         given = self.metadata.get(field, "")
-        return int(given) if _WHOLE.fullmatch(given) else default
+        return int(given) if _WHOLE.fullmatch(given) and -MOST <= int(given) <= MOST else default
 
     def flag(self, field: str) -> bool:
         """Whether ``field`` says true."""
         return self.metadata.get(field) in TRUE
 
     def counted(self, partitions: int) -> int:
-        """How many of a topic's ``partitions`` it counts. Source: ``parsePartitionLimitation`` and ``isActivePartition``."""
+        """How many of a topic's ``partitions`` it counts: all without a topic, whatever its limitation says.
+
+        Source: ``kafkaMetadata.Validate``, ``parsePartitionLimitation`` and ``isActivePartition``.
+        """
+        if not self.limitation:
+            return partitions
         chosen: set[int] = set()
-        for part in self.metadata.get("partitionLimitation", "").split(","):
+        for part in self.limitation.split(","):
             if found := _RANGE.fullmatch(part):
                 chosen.update(range(int(found[1]), min(int(found[2] or found[1]), partitions - 1) + 1))
-        return len(chosen & set(range(partitions))) or partitions
+        return len(chosen)
+
+    @property
+    def limitation(self) -> str:
+        """Its partitionLimitation; "" without a topic, where KEDA looks at none."""
+        topic = self.metadata.get("topic") or self.metadata.get("topicFromEnv")
+        return self.metadata.get("partitionLimitation", "") if topic else ""
 
     @property
     def limitation_fits(self) -> bool:

@@ -5,10 +5,8 @@ Times are epoch s. What of the samples can't be used is an error, all of them at
 
 from __future__ import annotations
 
-import csv
 import math
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ import numpy as np
 
 from lab import yamlfile
 from lab.commands import scrapes
-from lab.commands.scrapes import Curve
+from lab.commands.scrapes import MOMENT, Curve
 from lab.errors import InputError, NoData, report, together
 from lab.foresee import traffic
 from lab.foresee.group import Floats
@@ -30,7 +28,6 @@ from lab.number_format import many
 RATE, COUNTER, TIME, TIME_MS = "rate", "counter", "time", "time_ms"
 HEAD = f"{TIME},{RATE} (messages/s), {TIME},{COUNTER} (messages so far), or {TIME} alone, a line a message; {TIME_MS} is in ms"
 _HEADS = ({TIME, RATE}, {TIME, COUNTER}, {TIME})
-_MOMENT = "epoch s, or a time such as 2026-01-15T14:03:00Z"
 _MILLISECONDS = 1e11  # a time beyond it is in ms, or of the year 5138
 _SOME = 20  # messages on average that are counted together, where each has its own time
 _SELECTOR = re.compile(r"\s*[\w:]*\s*(\{[^{}]*\})?\s*")
@@ -60,12 +57,7 @@ class Arrivals:
 
 def of_csv(file: Path) -> Arrivals:
     """The traffic in ``file``, whose head is one of :data:`HEAD`. Raises :class:`InputError` for all that can't be used."""
-    where = yamlfile.name(file)
-    try:
-        text = sys.stdin.read() if file == yamlfile.STDIN else file.read_text(encoding="utf-8-sig")
-        lines = list(csv.reader(text.splitlines()))
-    except (OSError, ValueError, csv.Error) as error:
-        raise InputError(where, "content", str(error), "a CSV file") from None
+    where, lines = yamlfile.name(file), scrapes.csv_lines(file)
     head = [name.strip() for name in lines[0]] if lines else []
     clock = TIME_MS if TIME_MS in head else TIME
     if {TIME if name == clock else name for name in head} not in _HEADS or len(set(head)) < len(head):
@@ -75,7 +67,7 @@ def of_csv(file: Path) -> Arrivals:
         found = (_row(where, number, head, cells, clock) for number, cells in enumerate(lines[1:], 2) if cells)
         rows = [row for row in found if row]
         if clock == TIME and rows and (first := min(rows)[0]) > _MILLISECONDS:
-            raise InputError(where, TIME, first, f"{_MOMENT}; ms in a column {TIME_MS}", f"{first / 1000:.3f}")
+            raise InputError(where, TIME, first, f"{MOMENT}; ms in a column {TIME_MS}", f"{first / 1000:.3f}")
         samples, twice = _samples(where, kind, rows)
     times = [at for at, _ in rows]
     notes = ["rows that are not in order of time were sorted"] if times != sorted(times) else []
@@ -143,13 +135,13 @@ def _row(where: str, line: int, head: Sequence[str], cells: Sequence[str], clock
     for name, text in zip(head, [*cells, *[""] * (len(head) - len(cells))], strict=True):
         try:
             if name == clock:
-                at = float(text) / 1000 if clock == TIME_MS else scrapes.instant(text.strip())
+                at = float(text) / 1000 if clock == TIME_MS else scrapes.instant(text.strip(), math.inf)
             else:
                 value = float(text.strip() or math.nan)
             if value < 0 or (name == clock and not 0 <= at < math.inf):
                 raise ValueError
         except (ValueError, OverflowError):
-            report(InputError(where, f"line {line}: {name}", text, _MOMENT if name == clock else "a number from 0"))
+            report(InputError(where, f"line {line}: {name}", text, MOMENT if name == clock else "a number from 0"))
             return None
     return round(at, SECOND_DIGITS), value
 

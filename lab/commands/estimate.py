@@ -9,7 +9,7 @@ from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
-from lab import paths
+from lab import paths, project
 from lab.commands.text import as_json, table
 from lab.errors import BAD_INPUT, HELD
 from lab.flags import NAME, SEED, Flags
@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
     """Print the estimate. Returns the exit code: a trial that does not fit is bad input, and a line says why."""
     workload, partitions = workloads.load(options.workload) if options.workload else (Workload(), PARTITIONS)
     asked = (options.scaledobject, options.profile)
-    policy, profile = (Path(text) if Path(text).suffix in (".yaml", ".yml") else text for text in asked)
+    policy, profile = (Path(text) if Path(text).suffix in project.FILES else text for text in asked)
     traffic = profile if isinstance(profile, Path) else COMMITTED.profile(profile)
     theirs = UserFiles(policy if isinstance(policy, Path) else None, traffic, options.workload)
     scale = scales.load(options.scale) if options.scale else theirs.scale()

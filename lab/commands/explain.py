@@ -54,8 +54,10 @@ def run(options: Namespace) -> int:
     given = [name for name in ("prometheus", "csv", "record") if getattr(options, name)]
     if len(given) != 1:
         raise InputError("command line", "--prometheus, --csv, --record", " and ".join(given) or None, "one of them")
-    name, series = _record(options) if options.record else _live(options)
     begin, end = vars(options)["from"], options.to
+    if begin is not None and end is not None and begin >= end:
+        raise InputError("command line", "--from, --to", f"{begin:.0f}, {end:.0f}", "two times, the first before the last")
+    name, series = _record(options) if options.record else _live(options)
     found = [
         one
         for one in explain.explain(series, options.at or ())
@@ -84,6 +86,7 @@ def _live(options: Namespace) -> tuple[str, Series]:
     if not options.scaledobject:
         raise InputError("command line", "--scaledobject", None, "its file: no Prometheus has windows and policies")
     scaled = scaledobject_file.load(options.scaledobject, options.name).scaled
+    scraped.check(scaled)
     partitions = options.partitions
     if options.csv:
         samples = scrapes.of_csv(options.csv, sync.labels(scaled))
@@ -91,7 +94,7 @@ def _live(options: Namespace) -> tuple[str, Series]:
             raise InputError("command line", "--partitions", None, "the partitions of the topic: KEDA caps the lag by them")
     else:
         begin, end = vars(options)["from"], options.to
-        if begin is None or end is None or begin >= end:
+        if begin is None or end is None:
             raise InputError("command line", "--from, --to", None, "two times, the first before the last, with --prometheus")
         asked = scrapes.Prometheus(options.prometheus, options.namespace)
         samples, count = asked.scrapes(scaled, sync.hpa_of(scaled), begin - LONGEST_WINDOW_S, end, options.query)

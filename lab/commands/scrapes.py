@@ -10,6 +10,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count, takewhile
@@ -17,15 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab import yamlfile, yamltext
-from lab.errors import InputError, LabFault
+from lab.audit.objects import listed, mapping
+from lab.errors import InputError, LabFault, report, together
 from lab.foresee.scraped import Sample
-from lab.inputs.hpa_spec import HpaSpec
+from lab.inputs.hpa_spec import MAX_REPLICAS, HpaSpec
 from lab.inputs.scaledobject import ScaledObject
 
 if TYPE_CHECKING:
     from lab.record.store import Record
 
 TIME, REPLICAS, LAG = "time", "replicas", "lag"  # the columns of a CSV file
+MOMENT = "epoch s, or a time such as 2026-01-15T14:03:00Z"
+_CELLS = {TIME: MOMENT, REPLICAS: f"pods, a whole number to {MAX_REPLICAS:,}"}
+LATEST_S = 32_503_680_000.0  # of the year 3000: what is later was meant as ms
+MOST_BYTES = 1_000_000_000  # of a CSV file
 STALE_S = 300.0  # Prometheus' own: an older sample is none
 SAME_S = 1.0  # within a scrape all samples of a target have one time
 STATUS = "kube_horizontalpodautoscaler_status_"
@@ -56,34 +62,59 @@ Found = list[tuple[Mapping[str, str], Curve]]  # labels and samples of each seri
 def of_csv(file: Path, names: Sequence[str]) -> list[Sample]:
     """The rows of ``file``, whose head is time, replicas and lag, or for several triggers a column for each of their ``names``.
 
-    A time is in epoch s, or such as 2026-01-15T14:03:00Z. Raises :class:`InputError` for a file that is not so.
+    A time is in epoch s, or such as 2026-01-15T14:03:00Z; a lag of "" or NaN is no data. Raises :class:`InputError` for all
+    that can't be used.
     """
-    wanted = names if len(names) > 1 else (LAG,)
-    try:
-        with file.open(newline="", encoding="utf-8-sig") as lines:
-            rows = list(csv.DictReader(lines))
-    except (OSError, ValueError) as error:
-        raise InputError(file, "content", str(error), "a CSV file") from None
+    where, needed = yamlfile.name(file), (TIME, REPLICAS, *(names if len(names) > 1 else (LAG,)))
+    head, *rows = csv_lines(file) or [[]]
+    head = [name.strip() for name in head]
+    if not {*needed} <= {*head}:
+        raise InputError(where, "line 1", ",".join(head), f"the columns {', '.join(needed)}, with commas between them")
     found = []
-    for number, row in enumerate(rows, 2):
-        try:
-            values = tuple(float(row[name]) if row[name] else None for name in wanted)
-            found.append(Sample(instant(row[TIME]), int(row[REPLICAS]), values))
-        except (KeyError, TypeError, ValueError) as error:
-            allowed = f"columns {', '.join((TIME, REPLICAS, *wanted))}, each a number"
-            raise InputError(file, f"line {number}", str(error), allowed) from None
+    with together():
+        for number, cells in enumerate(rows, 2):
+            row = dict(zip(head, [*cells, *[""] * len(head)], strict=False))
+            read = [_number(where, number, name, row[name].strip()) for name in needed] if cells else []
+            if read and None not in read:
+                at, replicas, *values = (one for one in read if one is not None)
+                found.append(Sample(at, int(replicas), tuple(None if math.isnan(one) else one for one in values)))
+    if len(found) < 2:
+        raise InputError(where, "rows", len(found), "two at least")
     return sorted(found, key=lambda one: one.t)
 
 
-def instant(text: str) -> float:
-    """The epoch s that ``text`` writes, as such or as a time with its zone. Raises ``ValueError``."""
+def csv_lines(file: Path) -> list[list[str]]:
+    """The cells of each line of the CSV ``file``, "-" for standard input. Raises :class:`InputError` for what is no text."""
     try:
-        return float(text)
+        return list(csv.reader(yamlfile.text(file, MOST_BYTES).splitlines()))
+    except csv.Error as error:
+        raise InputError(yamlfile.name(file), "content", str(error), "a CSV file") from None
+
+
+def _number(where: str, line: int, name: str, text: str) -> float | None:
+    """The number in a cell, NaN for a lag without one. None for a cell that is reported."""
+    try:
+        found = instant(text) if name == TIME else float(text or (math.nan if name != REPLICAS else ""))
+        if found < 0 or (name == REPLICAS and not (found <= MAX_REPLICAS and found.is_integer())):
+            raise ValueError
+    except ValueError:
+        report(InputError(where, f"line {line}: {name}", text, _CELLS.get(name, "a number from 0")))
+        return None
+    return found
+
+
+def instant(text: str, most: float = LATEST_S) -> float:
+    """The epoch s that ``text`` writes, as such or as a time with its zone. Raises ``ValueError``, also beyond ``most``."""
+    try:
+        found = float(text)
     except ValueError:
         at = datetime.fromisoformat(text)
         if at.tzinfo is None:
             raise
-        return at.timestamp()
+        found = at.timestamp()
+    if not 0 <= found <= most:
+        raise ValueError(text)
+    return found
 
 
 def of_record(record: Record, every_s: float, phase_s: float = 0.0) -> list[Sample]:
@@ -109,14 +140,15 @@ def events(file: Path, hpa: str) -> list[tuple[float, int]]:
 
     Equal events are one, of which the first and the last time are known. Raises :class:`InputError`.
     """
-    found = []
-    for one in yamltext.documents(yamlfile.text(file), yamlfile.name(file)):
-        for event in one.content.get("items", []) if isinstance(one.content, dict) else []:
-            size = re.match(r"New size: (\d+); ", str(event.get("message")))
-            if size and event.get("reason") == "SuccessfulRescale" and (event.get("involvedObject") or {}).get("name") == hpa:
-                times = {event.get(name) for name in ("firstTimestamp", "lastTimestamp")} - {None}
-                found += [(float(instant(str(at))), int(size[1])) for at in times]
-    return sorted(found)
+    where, found = yamlfile.name(file), []
+    for one in yamltext.documents(yamlfile.text(file), where):
+        for event in listed(mapping(one.content).get("items")):
+            size = re.match(r"New size: (\d{1,9}); ", str(event.get("message")))
+            if size and event.get("reason") == "SuccessfulRescale" and mapping(event.get("involvedObject")).get("name") == hpa:
+                for name in ("firstTimestamp", "lastTimestamp"):
+                    with suppress(ValueError):
+                        found.append((instant(str(event.get(name))), int(size[1])))
+    return sorted(set(found))
 
 
 class Prometheus:

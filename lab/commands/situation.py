@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab import yamlfile
+from lab import project, yamlfile
 from lab.commands import pods
 from lab.commands.pods import MOST_PARTITIONS, TIMES
 from lab.errors import InputError, NoData, step, together
@@ -270,7 +270,7 @@ def records_in(folder: Path) -> list[Record]:
 def read_profile(text: str) -> Profile:
     """Return the traffic in the file that ``text`` names, or in one of profiles/. Raises :class:`InputError`."""
     file = Path(text)
-    if file != yamlfile.STDIN and file.suffix not in (".yaml", ".yml", ".json") and len(file.parts) == 1:
+    if file != yamlfile.STDIN and file.suffix not in project.FILES and len(file.parts) == 1:
         try:
             file = COMMITTED.profile(text)
         except InputError as unknown:

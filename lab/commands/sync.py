@@ -42,7 +42,7 @@ def add_flags(parser: Flags) -> None:
     text = "[TRIGGER=]N, the partitions of a topic, over which a total lag is spread evenly"
     parser.flag("partitions", named(whole(1, MOST_PARTITIONS)), None, text, optional=True, many=True)
     text = "[TRIGGER=]N, what a query answers, or what each pod uses of cpu or memory: percent, or such as 500m or 2Gi"
-    parser.flag("value", named(Kind(_quantity, "a number from 0")), None, text, optional=True, many=True)
+    parser.flag("value", named(Kind(_quantity, f"a number from 0 to {MOST_LAG:,}")), None, text, optional=True, many=True)
     parser.flag("at", _time, None, "the time, for a cron trigger", "such as 2026-01-15T07:54:00+01:00", optional=True)
     text = "N,N,... that earlier syncs within the stabilization windows asked for; those of now without it, as for a new HPA"
     parser.flag("recommended", _list(whole(0, MAX_REPLICAS)), None, text, optional=True)
@@ -78,7 +78,7 @@ def _list(kind: Kind) -> Kind:
 
 def _quantity(text: str) -> Fraction:
     value = parse_quantity(text)
-    if value < 0:
+    if not 0 <= value <= MOST_LAG:
         raise ValueError(text)
     return value
 

@@ -64,7 +64,11 @@ def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
 def source_of(trigger: Trigger, part: Part, names: Names, situation: Situation, where: object, field: str) -> Source | None:
     """The scaler of ``trigger``, whose place is ``field``, which counts ``part`` of the group if it is on lag; None for cpu and
     memory, which have none.
-    Raises :class:`InputError` for a profile without a time of day, another query, or a cpu trigger without a footprint."""
+    Raises :class:`InputError` for a profile without a time of day, another query, a cpu trigger without a footprint, or a
+    limitation to partitions that there are not, with which KEDA fails."""
+    if isinstance(trigger, Kafka | PersistentLag) and not part.of(situation.shares).size:
+        chosen = ",".join(map(str, sorted(trigger.partitions or ())))
+        raise InputError(where, f"{field}.metadata.partitionLimitation", chosen, "some of the topic's partitions, from 0")
     match trigger:
         case Kafka():
             return Instant(trigger, part)

@@ -252,9 +252,7 @@ def series(
 
     Raises :class:`InputError` for a trigger whose proposal no one number tells, and for fewer than two samples.
     """
-    if any(isinstance(one, Resource) for one in scaled.triggers):
-        allowed = "no cpu or memory: the proposal depends on each pod's use, which no series has"
-        raise InputError(scaled.where, "spec.triggers", sync.kinds(scaled), allowed)
+    check(scaled)
     if len(samples) < 2:
         raise InputError("series", "samples", len(samples), "two at least, with the replicas of the scale target")
     if scaled.modifiers:
@@ -269,6 +267,13 @@ def series(
     return Series(answers or samples, sync.hpa_of(scaled), sync_s, tuple(sync.labels(scaled)), caps, controller)
 
 
+def check(scaled: ScaledObject) -> None:
+    """Raise :class:`InputError` for a trigger whose proposal no one number tells."""
+    if any(isinstance(one, Resource) for one in scaled.triggers):
+        allowed = "no cpu or memory: the proposal depends on each pod's use, which no series has"
+        raise InputError(scaled.where, "spec.triggers", sync.kinds(scaled), allowed)
+
+
 def capped(trigger: object) -> bool:
     """Whether KEDA caps the lag of ``trigger`` by a number of partitions."""
     return isinstance(trigger, Kafka) and not (trigger.allow_idle and not trigger.limit_to_lagging and not trigger.even)
@@ -276,7 +281,8 @@ def capped(trigger: object) -> bool:
 
 def counted(trigger: object, partitions: int | None) -> int | None:
     """The partitions that ``trigger`` counts, None where that is not known."""
-    return len(trigger.partitions) if isinstance(trigger, Kafka) and trigger.partitions is not None else partitions
+    chosen = trigger.partitions if isinstance(trigger, Kafka) else None
+    return partitions if chosen is None else len([one for one in chosen if partitions is None or one < partitions])
 
 
 def _cap(trigger: object, partitions: int | None) -> float | None:

@@ -29,8 +29,10 @@ def scaledobject_of(hpa: Mapping[str, Any], where: object) -> dict[str, Any]:
     read = hpa_spec.parse(hpa, where)
     spec = given.under("spec")
     written: list[Fields | None] = [*spec.each("metrics")] or [None] * len(read.metrics)
+    target = spec.under("scaleTargetRef")
+    target.text("kind", "the kind of what is scaled, which an HPA names")
     made: dict[str, Any] = {
-        "scaleTargetRef": dict(spec.under("scaleTargetRef").content),
+        "scaleTargetRef": dict(target.content),
         "minReplicaCount": read.min_replicas,
         "maxReplicaCount": read.max_replicas,
         "triggers": [_trigger(metric, one) for metric, one in zip(read.metrics, written, strict=True)],
@@ -38,9 +40,17 @@ def scaledobject_of(hpa: Mapping[str, Any], where: object) -> dict[str, Any]:
     if not read.min_replicas:
         raise InputError(where, "spec.minReplicas", 0, "from 1: what wakes a group from 0 is not simulated without KEDA")
     if "behavior" in spec.content:
-        made["advanced"] = {"horizontalPodAutoscalerConfig": {"behavior": spec.content["behavior"]}}
+        made["advanced"] = {"horizontalPodAutoscalerConfig": {"behavior": _behavior(spec.content["behavior"])}}
     head = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject"}
     return head | {"metadata": {"name": given.under("metadata").text("name", "the name of the HPA")}, "spec": made}
+
+
+def _behavior(written: Mapping[str, Any]) -> dict[str, Any]:
+    """``written`` as a ScaledObject has it, whose tolerance is no bare number."""
+    return {
+        direction: rules and {name: str(value) if name == "tolerance" else value for name, value in rules.items()}
+        for direction, rules in written.items()
+    }
 
 
 def _trigger(metric: Metric, written: Fields | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,8 +21,9 @@ from lab.inputs.scale import Scale
 from lab.yamlfile import Fields, present
 
 MAX_INT64 = 2**63 - 1
-_NUMBER = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_MOST_FLOAT = int(sys.float_info.max)
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
@@ -52,7 +54,7 @@ def approximate(value: Fraction) -> float:
         scaled = value / Fraction(10) ** exponent
         if scaled.denominator == 1:
             break
-    return float(scaled.numerator) * float(f"1e{exponent}")
+    return math.inf if abs(scaled) > _MOST_FLOAT else float(scaled.numerator) * float(f"1e{exponent}")
 
 
 MAX_REPLICAS = 100_000  # so that no formula leaves int32
@@ -150,15 +152,16 @@ def bounds(spec: Fields, least: int) -> tuple[int, int]:
     return low, high
 
 
-def behavior_of(given: Fields, *, empty: bool = False) -> Behavior | None:
+def behavior_of(given: Fields, *, keda: bool = False) -> Behavior | None:
     """The ``behavior`` of an HPA, or of a ScaledObject's HPA, if any. Reports an :class:`InputError` for each wrong field.
 
-    ``empty``: an empty list of policies is none. KEDA leaves it out of the HPA, so that the API server fills its defaults in.
+    ``keda``: that of a ScaledObject. Its empty list of policies is none: KEDA leaves it out of the HPA, so that the API server
+    fills its defaults in. Its tolerance is no bare fraction: the CRD takes integers and strings alone.
     """
     if given.content.get("behavior") is None:
         return None
     written = given.under("behavior", "scaleUp", "scaleDown")
-    return Behavior(_rules(written, "scaleUp", UP, empty), _rules(written, "scaleDown", DOWN, empty))
+    return Behavior(_rules(written, "scaleUp", UP, keda), _rules(written, "scaleDown", DOWN, keda))
 
 
 def _metric(given: Fields) -> Metric:
@@ -187,7 +190,7 @@ def _metric(given: Fields) -> Metric:
     return Metric(source, name, kind, milli(amount))
 
 
-def _rules(behavior: Fields, direction: str, default: Rules, empty: bool) -> Rules:
+def _rules(behavior: Fields, direction: str, default: Rules, keda: bool) -> Rules:
     if direction not in behavior.content:
         return default
     given = behavior.under(direction, "stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
@@ -195,14 +198,17 @@ def _rules(behavior: Fields, direction: str, default: Rules, empty: bool) -> Rul
     window, policies, tolerance = default.window_s, default.policies, None
     if "stabilizationWindowSeconds" in given.content:
         window = given.whole("stabilizationWindowSeconds", 0, 3600, unit="s")
-    if "policies" in given.content and not (empty and given.content["policies"] == []):
+    if "policies" in given.content and not (keda and given.content["policies"] == []):
         policies = tuple(map(_policy, given.each("policies")))
         if not policies:
             given.refuse("policies", "at least one policy")
     if "tolerance" in given.content:
         exact = _quantity(given, "tolerance")
+        written = given.content["tolerance"]
         if exact is None or not 0 <= exact <= 1000:
             given.refuse("tolerance", "a quantity from 0 to 1000")
+        elif keda and isinstance(written, float) and written != int(written):
+            given.refuse("tolerance", "a quantity as a string: KEDA's CRD takes no bare fraction", f'"{written}"')
         else:
             tolerance = approximate(exact)
     return Rules(window, select, policies, tolerance)

@@ -97,7 +97,7 @@ def behavior(policy: Policy) -> Behavior | None:
         return hpa_spec.parse(policy.content, policy.name).behavior
     if isinstance(policy, ScaledObject):
         advanced = Fields(policy.content["spec"], policy.where, "spec.").under("advanced", optional=True)
-        return hpa_spec.behavior_of(advanced.under("horizontalPodAutoscalerConfig", optional=True), empty=True)
+        return hpa_spec.behavior_of(advanced.under("horizontalPodAutoscalerConfig", optional=True), keda=True)
     return None
 
 

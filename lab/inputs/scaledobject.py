@@ -47,8 +47,11 @@ _ANNOTATIONS = "autoscaling.keda.sh/"
 _SWITCHES = ("paused", "paused-scale-in", "paused-scale-out", "force-activation")
 _PAUSES = (f"{_ANNOTATIONS}paused-replicas", f"{_ANNOTATIONS}paused")
 _NEVER_ZERO = "from 1, where every trigger is cpu or memory: they can't scale from 0"
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_LONGEST_NAME = 63
+_PART = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_NAME = re.compile(rf"(?=.{{1,253}}$){_PART}(?:\.{_PART})*")
+_LABEL = re.compile(r"(?=.{0,63}$)(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+_LONGEST_NAME = 63  # of what becomes a label
+_LONGEST_S = 2**31 - 1
 FORMULA = "spec.advanced.scalingModifiers.formula"
 UNDIVIDED = "it divides lag, and not the numbers in a formula"
 _MOST = 100_000
@@ -167,6 +170,8 @@ def _parse(given: Fields, where: object) -> ScaledObject:
     metadata = given.under("metadata")
     metadata.known(*_METADATA)
     name = _name(metadata, "the name of the ScaledObject")
+    if len(name) > _LONGEST_NAME:
+        metadata.refuse("name", f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
     parsed: tuple[Trigger, ...] = ()
     with step():
         parsed = parsing.parse(spec.content.get("triggers"), where)
@@ -180,9 +185,9 @@ def _parse(given: Fields, where: object) -> ScaledObject:
         min_replicas=least,
         max_replicas=most,
         idle_replicas=_idle(spec),
-        polling_s=spec.whole("pollingInterval", 1, 86_400, 30, "s"),
-        cooldown_s=spec.whole("cooldownPeriod", 0, 86_400, 300, "s"),
-        initial_cooldown_s=spec.whole("initialCooldownPeriod", 0, 86_400, 0, "s"),
+        polling_s=spec.whole("pollingInterval", 1, _LONGEST_S, 30, "s"),
+        cooldown_s=spec.whole("cooldownPeriod", 0, _LONGEST_S, 300, "s"),
+        initial_cooldown_s=spec.whole("initialCooldownPeriod", 0, _LONGEST_S, 0, "s"),
         fallback=_fallback(spec, parsed, composed),
         modifiers=composed,
         switches=_switches(metadata),
@@ -249,8 +254,8 @@ def _advanced(spec: Fields, name: str) -> str:
     advanced.known(*_ADVANCED, mistaken={"behavior": f"{_HPA}.behavior"})
     advanced.flag("restoreToOriginalReplicaCount")
     settings = advanced.under("horizontalPodAutoscalerConfig", "name", "behavior", optional=True)
-    hpa_spec.behavior_of(settings, empty=True)
-    made = str(settings.content.get("name") or f"keda-hpa-{name}")
+    hpa_spec.behavior_of(settings, keda=True)
+    made = _name(settings, "the name of the HPA") if settings.content.get("name") else f"keda-hpa-{name}"
     if len(made) > _LONGEST_NAME:
         settings.refuse("name", f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
     return made
@@ -265,12 +270,15 @@ def _modifiers(spec: Fields, parsed: tuple[Trigger, ...]) -> ScalingModifiers | 
 def _switches(metadata: Fields) -> Switches:
     """The annotations KEDA acts on. Source: ``NeedToBePausedByAnnotation``, ``getBoolAnnotation`` (scaledobject_types.go)."""
     annotations = _strings(metadata, "annotations")
-    _strings(metadata, "labels")
+    for key, value in _strings(metadata, "labels").items():
+        if not _LABEL.fullmatch(value):
+            allowed = "at most 63 letters, digits, -, _ and ., the first and the last a letter or digit"
+            report(InputError(metadata.where, f"metadata.labels.{key}", value, allowed))
     own = {key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)}
     given = Fields(own, metadata.where, f"metadata.annotations.{_ANNOTATIONS}")
     given.known(*_SWITCHES, "paused-replicas")
     count = own.get("paused-replicas")
-    if count is not None and not (len(count) < 7 and count.isdecimal() and int(count) <= _MOST):
+    if count is not None and not (len(count) < 7 and count.isascii() and count.isdecimal() and int(count) <= _MOST):
         given.refuse("paused-replicas", f"a whole number from 0 to {_MOST}, as a string")
         count = None
     on = {field: own.get(field, FALSE[0]) not in FALSE for field in _SWITCHES}  # any other word counts as true

@@ -14,16 +14,29 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lab import paths
-from lab.errors import LONGEST, InputError
+from lab import paths, yamlfile
+from lab.audit import findings
+from lab.audit.scaled import Facts
+from lab.errors import LONGEST, InputError, Unusable
 from lab.inputs import profile, scaledobject_file, workload
 from tests.thoroughness import fuzz_cases
 
 LIMIT_S = 1.0  # of processor time, so that a busy machine breaks nothing
 EXAMPLES = paths.PROJECT / "docs" / "examples"
 SCALEDOBJECTS = [*sorted((paths.MANIFESTS / "scaledobjects").glob("*.yaml")), EXAMPLES / "orders.yaml"]
+FACTS = Facts(partitions={"": 24}, commit_s=5.0, job_s=60.0, pod_rate=10.0)
+
+
+def audited(file):
+    """The audit of a file; what it can't read is raised."""
+    found = findings.audit({"my.yaml": yamlfile.text(file)}, FACTS)
+    if found.unread:
+        raise Unusable("", found.unread[0])
+
+
 PARSERS = {
     "ScaledObject": (lambda file: scaledobject_file.load(file).scaled, SCALEDOBJECTS),
+    "fleet": (audited, SCALEDOBJECTS),
     "profile": (profile.load, [*sorted(paths.PROFILES.glob("*.yaml")), EXAMPLES / "evening-peak.yaml"]),
     "workload": (workload.load, [EXAMPLES / "enricher.yaml"]),
 }

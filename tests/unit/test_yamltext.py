@@ -54,6 +54,19 @@ def test_documents_json_and_words_that_look_like_numbers(text, content):
 
 
 @pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        *(("1e1", 10.0), ("10.", 10.0), ("08", 8.0), ("012", 10), ("0o12", 10), ("-.5", -0.5), ("1_0e1", 100.0), ("+3", 3)),
+        *(("1e999", "1e999"), ("0o9", "0o9"), ("1.2.3", "1.2.3"), ("30:00", "30:00"), ("1k", "1k"), ("9" * 200, "9" * 200)),
+    ],
+)
+def test_a_number_is_what_kubernetes_tools_take_for_one(word, value):
+    """Source: ``resolve`` in go.yaml.in/yaml/v2. An exponent needs neither point nor sign; 08 is decimal, not octal."""
+    (found,) = contents(f"n: {word}\n")
+    assert (found["n"], type(found["n"])) == (value, type(value))
+
+
+@pytest.mark.parametrize(
     ("text", "lines"),
     [
         ("a: 1\nb: {c: 1, c: 2}\na: 3\n", ["my.yaml:3: a is written twice, first in line 1", "my.yaml:2: b.c is written"]),

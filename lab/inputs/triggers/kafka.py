@@ -40,12 +40,13 @@ _REFUSED_PAIRS = (
 _MSK_IAM = "aws_msk_iam"
 _PASSWORDS = ("none", "plaintext", "scram_sha256", "scram_sha512")
 _SASL = {KAFKA: (*_PASSWORDS, "oauthbearer", "gssapi"), APACHE: (*_PASSWORDS, _MSK_IAM)}
-_VERSION = re.compile(r"0\.\d+\.\d+\.\d+|[1-9]\d*\.\d+\.\d+")
+VERSION = re.compile(r"0\.\d+\.\d+\.\d+|[1-9]\d*\.\d+\.\d+")
 _PART = {  # the one reads numbers, the other JSON, which has no leading zeros
     KAFKA: re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?"),
     APACHE: re.compile(r"\s*(0|[1-9]\d{0,8})\s*(?:-\s*(0|[1-9]\d{0,8})\s*)?"),
 }
 _MOST_PARTITIONS = 1_000_000
+_SOME = "partitions and ranges of them, such as 1,2,10-12; nothing for all"
 _MOST_LAG = 10**15  # a quantity counts thousandths in 64 bits
 
 
@@ -157,7 +158,7 @@ def _connection(metadata: Metadata, kind: str, shared: Common) -> None:
             metadata.refuse("sasl" if sasl == _MSK_IAM else "saslTokenProvider", allowed)
     elif sasl != "none" and not shared.authenticated:
         metadata.refuse("sasl", "none without an authenticationRef that has the user")
-    if metadata.content.get("version") and not _VERSION.fullmatch(metadata.content["version"]):
+    if metadata.content.get("version") and not VERSION.fullmatch(metadata.content["version"]):
         metadata.refuse("version", "a version of Kafka such as 1.0.0")
 
 
@@ -169,13 +170,11 @@ def _partitions(metadata: Metadata, kind: str) -> frozenset[int] | None:
     chosen: set[int] = set()
     for part in text.split(","):
         found = _PART[kind].fullmatch(part)
-        least = int(found[1]) if found else 1
-        most = int(found[2] or found[1]) if found else 0
-        if not least <= most or most - least >= _MOST_PARTITIONS:
-            metadata.refuse("partitionLimitation", "partitions and ranges of them, such as 1,2,10-12; nothing for all")
+        numbers = range(int(found[1]), int(found[2] or found[1]) + 1) if found else None
+        if numbers is None or max(len(numbers), len(chosen)) > _MOST_PARTITIONS:
+            metadata.refuse("partitionLimitation", _SOME if numbers is None else f"at most {_MOST_PARTITIONS:,} partitions")
             return None
-        chosen.update(range(least, most + 1))
-        if len(chosen) > _MOST_PARTITIONS:
-            metadata.refuse("partitionLimitation", f"at most {_MOST_PARTITIONS:,} partitions")
-            return None
-    return frozenset(chosen)
+        chosen.update(numbers)  # none of a range that ends before it begins
+    if not chosen:
+        metadata.refuse("partitionLimitation", _SOME)
+    return frozenset(chosen) or None

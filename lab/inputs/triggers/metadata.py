@@ -16,8 +16,8 @@ from lab.inputs.triggers import common
 from lab.yamlfile import Fields, as_number
 
 MOST = 2**63 - 1
-_WHOLE = re.compile(r"-?(0|[1-9]\d{0,30})")
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,30})")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # How Go writes a truth value (``strconv.ParseBool``), as KEDA reads each.
 TRUE, FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
 _SECRET = re.compile(r"(?i)passw|secret|credential")  # in the name of a field that no trigger has

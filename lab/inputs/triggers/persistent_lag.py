@@ -120,12 +120,12 @@ def cluster(servers: str) -> str:
 def _name(metadata: Metadata, field: str, resolved: bool) -> str:
     """What ``field`` names. One that Kafka's client can't take would end the reading of all others on the cluster."""
     named = metadata.named(field)
-    if not named.given:
-        raise metadata.error(field, f"a value, here or by {field}FromEnv from a variable that the target's container has")
     value = named.literal or named.variable
     allows, allowed = _NAMES[field]
-    if (named.literal or resolved) and not allows(value):
-        raise metadata.error(field if named.literal else f"{field}FromEnv", allowed)
+    if not named.given:
+        metadata.refuse(field, f"a value, here or by {field}FromEnv from a variable that the target's container has")
+    elif (named.literal or resolved) and not allows(value):
+        metadata.refuse(field if named.literal else f"{field}FromEnv", allowed)
     return value
 
 
@@ -148,7 +148,7 @@ def _span(metadata: Metadata, field: str, most: float, allowed: str, default: in
     """The seconds in ``field``, at most ``most``, which ``allowed`` says in words."""
     span = metadata.whole(field, 0, LONGEST_S, default)
     if span > most:
-        raise metadata.error(field, allowed)
+        metadata.refuse(field, allowed)
     return span
 
 
@@ -156,8 +156,8 @@ def _in_seconds(metadata: Metadata) -> bool:
     """Whether the threshold is an age."""
     ages = bool(metadata.content.get("lagSeconds"))
     if ages == bool(metadata.content.get("lagThreshold")):
-        raise metadata.error("lagThreshold", "either lagThreshold (messages) or lagSeconds (age of the oldest), and not both")
+        metadata.refuse("lagThreshold", "either lagThreshold (messages) or lagSeconds (age of the oldest), and not both")
     threshold, other = ("lagSeconds", "activationLagThreshold") if ages else ("lagThreshold", "activationLagSeconds")
     if metadata.content.get(other):
-        raise metadata.error(other, f"nothing beside {threshold}, whose unit is another")
+        metadata.refuse(other, f"nothing beside {threshold}, whose unit is another")
     return ages

@@ -64,21 +64,21 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Prometheus:
     metadata = Metadata.read(trigger, where, place)
     metadata.check((*FIELDS, *IGNORED), REFUSALS)
     server = metadata.text("serverAddress", "the URL of a Prometheus server")
-    if not server.startswith(("http://", "https://")):
-        raise metadata.error("serverAddress", "a URL that begins with http:// or https://")
+    if server and not server.startswith(("http://", "https://")):
+        metadata.refuse("serverAddress", "a URL that begins with http:// or https://")
     for field in _PAIRS:
         value = metadata.content.get(field, "")
         if value and any(part.count("=") != 1 for part in value.split(",")):
-            raise metadata.error(field, "pairs such as name=value,name=value")
+            metadata.refuse(field, "pairs such as name=value,name=value")
     timeout = metadata.content.get("timeout", "")
     if timeout and not _TIMEOUT.fullmatch(timeout):
-        raise metadata.error("timeout", "milliseconds, or a duration such as 5s")
+        metadata.refuse("timeout", "milliseconds, or a duration such as 5s")
     for field in ("authModes", "authMode"):
         modes = {mode.strip() for mode in metadata.content.get(field, "").split(",")} - {""}
         if not modes <= set(_MODES):
-            raise metadata.error(field, f"some of {', '.join(_MODES)}")
+            metadata.refuse(field, f"some of {', '.join(_MODES)}")
         if modes - {"apiKey"} and not shared.authenticated:
-            raise metadata.error(field, "none without an authenticationRef that has the secrets")
+            metadata.refuse(field, "none without an authenticationRef that has the secrets")
         if "apiKey" in modes and not shared.authenticated:
             metadata.text("apiKey", "a key, here or in the TriggerAuthentication of an authenticationRef")
     metadata.choice("method", "header", "query", default="header")

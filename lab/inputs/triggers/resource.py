@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from lab.errors import report
+from lab.inputs.hpa_spec import parse_quantity
 from lab.inputs.triggers import common
 from lab.inputs.triggers.common import Common, Unscaled
 from lab.inputs.triggers.metadata import Metadata
@@ -15,10 +16,11 @@ from lab.inputs.triggers.metadata import Metadata
 CPU, MEMORY = "cpu", "memory"
 FIELDS = ("value", "containerName")
 REFUSALS = {"type": "nothing: KEDA 2.18 removed it; write metricType beside metadata"}
-_AMOUNTS = {
-    CPU: (re.compile(r"(\d{1,15}(?:\.\d{1,3})?)(m?)"), "cores above 0, such as 2, 0.5 or 500m"),
-    MEMORY: (re.compile(r"(\d{1,15})(|k|M|G|T|Ki|Mi|Gi|Ti)"), "whole bytes above 0, such as 500Mi or 2G"),
+_ALLOWED = {
+    CPU: "cores above 0, such as 2, 0.5 or 500m",
+    MEMORY: "whole bytes above 0, such as 500Mi, 1.5Gi or 2G",
 }
+_MOST_BYTES = 10**15
 _THOUSANDS = ("", "k", "M", "G", "T")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 
@@ -62,26 +64,23 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Resource:
 
 
 def _amount(metadata: Metadata, resource: str) -> str:
-    """The quantity in ``value``, as Kubernetes writes it."""
-    words, allowed = _AMOUNTS[resource]
+    """The quantity in ``value``, as Kubernetes writes it: thousandths of a core, or whole bytes."""
+    allowed = _ALLOWED[resource]
     text = metadata.text("value", allowed)
-    found = words.fullmatch(text)
-    if not found or float(found[1]) == 0 or ("." in found[1] and found[2]):
+    try:
+        exact = parse_quantity(text)
+    except ValueError:
+        exact = Fraction(0)
+    if not 0 < exact < _MOST_BYTES or (exact * (1000 if resource == CPU else 1)).denominator != 1:
         metadata.refuse("value", allowed)
         return "1"
-    if resource == CPU:
-        return common.quantity(float(found[1]) / (1000 if found[2] else 1))
-    return _bytes(int(found[1]), found[2])
+    return common.quantity(float(exact)) if resource == CPU else _bytes(int(exact), text.endswith("i"))
 
 
-def _bytes(count: int, unit: str) -> str:
-    """``count`` of ``unit`` in the largest unit of its kind, thousands or 1024s, that leaves a whole number. Less than 1024
-    bytes are thousands, whatever they were written in. Source: ``Quantity.CanonicalizeBytes``."""
-    binary = unit.endswith("i")
-    units, base = (_BINARY, 1024) if binary else (_THOUSANDS, 1000)
-    value = count * base ** units.index(unit)
-    if binary and value < 1024:
-        units, base = _THOUSANDS, 1000
+def _bytes(value: int, binary: bool) -> str:
+    """``value`` in the largest unit of its kind, thousands or 1024s, that leaves a whole number. Less than 1024 bytes are
+    thousands, whatever they were written in. Source: ``Quantity.CanonicalizeBytes``."""
+    units, base = (_BINARY, 1024) if binary and value >= 1024 else (_THOUSANDS, 1000)
     step = 0
     while value % base == 0 and step < len(units) - 1:
         value, step = value // base, step + 1

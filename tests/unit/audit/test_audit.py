@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+import math
 import re
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from lab.__main__ import main
 from lab.audit import cure
 from lab.audit.findings import RULES
 from lab.audit.rules import ERROR, REMOVED
-from tests.unit.audit.test_rules import BASE, CONTENT, FIRES, PROMETHEUS, audit, scaled, text_of
+from tests.unit.audit.test_rules import BASE, CONTENT, FIRES, PROMETHEUS, audit, other, scaled, text_of
 
 OF_PARTITIONS = ("idle-replicas", "one-past-partitions", "unreachable-last")
 # Rules that a public file of few surprises fires none of.
@@ -80,7 +81,8 @@ def test_what_can_not_be_read_is_told_and_no_pass(text, objects, said):
     assert (said in "".join(found.unread)) if said else found.unread == ()
 
 
-JUNK = st.sampled_from([None, True, 0, -1, 10**12, 0.5, "", "x", "-1", "9" * 20, [], [1], {}, {1: [2]}, ["a", {}], {"a": None}])
+SCALARS = [None, True, 0, -1, -2, 10**12, 10**30, 0.5, math.nan, "", "x", "-1", "9" * 20, "nan", "inf", "1e999", "9-3"]
+JUNK = st.sampled_from([*SCALARS, [], [1], {}, {1: [2]}, ["a", {}], {"a": None}])
 
 
 @given(st.sampled_from(FIRES), st.data())
@@ -100,6 +102,21 @@ def test_junk_in_any_place_is_no_fault(case, data):
     audit(yaml.safe_dump_all(objects), facts)
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        *(({"k.lagThreshold": text}, told) for text, told in (("010", True), (" 10 ", False), ("9" * 18, False))),
+        *(({"k.partitionLimitation": text}, told) for text, told in (("24-30", True), ("5-3", True), ("5-3,23", False))),
+        ({"k.partitionLimitation": "24-30", "k.topic": None}, False),  # without a topic KEDA looks at none
+        *(({"k.version": text}, told) for text, told in (("2.8", True), ("3.6.0", False))),
+        ({"also": [PROMETHEUS | {"metadata": {"query": "q", "threshold": "1"}}]}, True),
+    ],
+)
+def test_a_value_is_refused_as_keda_refuses_it(changes, told):
+    """By how it reads numbers, ranges and versions, and for a field that is missing."""
+    assert any(one.rule == "trigger-refused" for one in audit(text_of(changes, []), {}).findings) is told
+
+
 def test_what_is_not_known_is_no_pass():
     """A rule that lacks a number says so, by the flag that would give it; a topic's own object gives it too."""
     found = audit(BASE, {"partitions": {}})
@@ -107,13 +124,7 @@ def test_what_is_not_known_is_no_pass():
     assert rest.objects == 1
     assert set(OF_PARTITIONS) < set(rest.rules)
     assert not {one.rule for one in found.findings} & set(OF_PARTITIONS)
-    topic = {
-        "apiVersion": "kafka.strimzi.io/v1",
-        "kind": "KafkaTopic",
-        "metadata": {"name": "orders"},
-        "spec": {"partitions": 11},
-    }
-    known = audit(text_of({"most": 11}, [topic]), {"partitions": {}})
+    known = audit(text_of({"most": 11}, [other("KafkaTopic", "orders", partitions=11)]), {"partitions": {}})
     assert [one.number for one in known.findings if one.rule == "unreachable-last"] == [1]
 
 

@@ -128,6 +128,7 @@ FIRES = [
     ("bounds", {"name": "o" * 60}, 69, ERROR, [], {}),
     ("bounds", {"down": policies("Pods/1/3600")}, 3600, ERROR, [], {}),
     ("bounds", {"up": {"stabilizationWindowSeconds": 4000}}, 4000, ERROR, [], {}),
+    ("bounds", {"up": {"tolerance": 0.05}}, None, ERROR, [], {}),  # a string alone is a fraction to the CRD
     ("paused", {"paused": "false", "paused-replicas": "5"}, 5, WARNING, [], {}),
     ("paused", {"paused": "yes"}, None, WARNING, [], {}),
     ("paused", {"down": {"selectPolicy": "Disabled"}}, 23, WARNING, [], {}),

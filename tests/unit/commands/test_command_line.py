@@ -55,6 +55,39 @@ def test_a_bad_flag_is_one_line(refused, arguments, line):
     assert line in refused(*arguments if whole else ["simulate", *arguments])
 
 
+SCRAPES = "time,replicas,lag\n" + "".join(f"{1_700_000_000 + 15 * n},{4 if n < 9 else 8},{99_000}\n" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (SCRAPES.replace("\n", "\r\n"), []),
+        (SCRAPES.encode("utf-16"), []),
+        (SCRAPES.replace(",4,", ",4.0,").replace(",", ", ").replace("99000", "NaN", 3), []),
+        (
+            SCRAPES.replace(",", ";"),
+            ["line 1: 'time;replicas;lag' is not allowed; allowed: the columns time, replicas, lag, with"],
+        ),
+        ("time,replicas,lag\n", ["rows: 0 is not allowed; allowed: two at least"]),
+        (
+            SCRAPES + "1700000000000,4,1\n",
+            ["line 22: time: '1700000000000' is not allowed; allowed: epoch s, or a time such as"],
+        ),
+        (SCRAPES + "nan,4.5,1\n1,-4,-1\n", ["line 22: time", "line 22: replicas", "line 23: replicas", "line 23: lag: '-1'"]),
+        (SCRAPES + f'"{"x" * 200_000}",1,1\n', ["content: 'field larger than"]),
+    ],
+)
+def test_a_csv_file_is_read_however_it_was_saved(capsys, tmp_path, text, lines):
+    """By a spreadsheet, PowerShell or Grafana. All that is wrong is said at once, and no cell is a fault of the lab."""
+    (tmp_path / "s.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert main(["explain", OBJECT, f"--csv={tmp_path / 's.csv'}", "--partitions=24"]) == (2 if lines else 0)
+    said = capsys.readouterr()
+    found = said.err.splitlines()
+    assert len(found) == len(lines)
+    assert all(f"s.csv: {line}" in one for one, line in zip(found, lines, strict=True)), found
+    assert ("4 -> 8" in said.out) is not bool(lines)
+
+
 def test_every_command_explains_itself(capsys):
     """``--help`` of each names its flags; the list names each."""
     with pytest.raises(SystemExit, match="0"):
@@ -156,14 +189,14 @@ def test_every_error_of_both_files_is_a_line(capsys, tmp_path):
     """Of the ScaledObject and of the profile, in one run."""
     theirs, traffic = tmp_path / "theirs.yaml", tmp_path / "traffic.yaml"
     theirs.write_text(Path(ORDERS).read_text().replace("maxReplicaCount", "maxReplicas").replace("consumerGroup", "group"))
-    traffic.write_text("kind: steady\nrate: 1e2\nduration: 30:00\n")
+    traffic.write_text("kind: steady\nrate: 1k\nduration: 30:00\n")
     assert main(["simulate", f"--scaledobject={theirs}", f"--profile={traffic}", "--pod-rate=1", START]) == 2
     lines = [line.removeprefix(f"elastic-lab: {tmp_path}/") for line in capsys.readouterr().err.splitlines()]
     shown = [line.partition(" is not")[0] for line in lines]
     assert [re.sub(r":\d+: ", " ", one) for one in shown] == [
         "theirs.yaml spec.maxReplicas: 12",
         "theirs.yaml spec.triggers[0].metadata.group: 'orders-enricher'",
-        "traffic.yaml rate: '1e2'",
+        "traffic.yaml rate: '1k'",
         "traffic.yaml duration: '30:00'",
     ]
 

@@ -268,8 +268,8 @@ def test_the_text_has_the_steps_of_the_model(capsys, tmp_path):
         ([OBJECT], "--prometheus, --csv, --record: missing; allowed: one of them"),
         ([OBJECT, "--prometheus=http://127.0.0.1:1"], "--from, --to: missing; allowed: two times"),
         (["--csv=x.csv"], "--scaledobject: missing; allowed: its file"),
-        ([OBJECT, "--csv=x.csv"], "x.csv: content: "),
-        ([OBJECT, f"--csv={ORDERS_FILE}"], "line 2: "),
+        ([OBJECT, "--csv=x.csv"], "x.csv: No such file or directory; allowed: a readable file"),
+        ([OBJECT, f"--csv={ORDERS_FILE}"], "line 1: "),
     ],
 )
 def test_what_can_not_be_read_is_one_line(capsys, arguments, line):

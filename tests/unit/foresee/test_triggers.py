@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.errors import InputError
-from lab.foresee import sources, variants
+from lab.foresee import scraped, sources, variants
 from lab.foresee.group import Consumers, Seen
 from lab.foresee.notes import notes
 from lab.foresee.queries import Answer, Names
@@ -66,6 +66,18 @@ def test_cpu_does_not_see_a_backlog_of_pods_that_wait():
     assert (alone.changes, alone.peak_lag > 100_000) == ([], True)
     beside, lag = simulate(idle, lag_150_with(CPU)), simulate(idle, lag_150())
     assert (beside.peak_lag, beside.replicas.max(), beside.replicas[-1]) == (lag.peak_lag, 24, 4)
+
+
+def test_a_limitation_counts_the_partitions_that_there_are():
+    """One to no other is refused: KEDA fails at each question."""
+    (trigger,) = lag_150().content["spec"]["triggers"]
+    some, none = (trigger | {"metadata": trigger["metadata"] | {"partitionLimitation": f"{one}-90"}} for one in (20, 24))
+    given = lag_150_with(some, alone=True)
+    assert (scraped.counted(given.triggers[0], 24), scraped.counted(given.triggers[0], None)) == (4, 71)
+    with pytest.raises(
+        InputError, match=r"triggers\[0\].metadata.partitionLimitation: '24,25,.*some of the topic's partitions"
+    ):
+        simulate(used(None), lag_150_with(none, alone=True))
 
 
 @settings(max_examples=examples(40), deadline=None)

@@ -113,11 +113,25 @@ def test_a_plain_hpa_without_metrics_is_the_api_servers_own():
         (LAG, (*ADVANCED, "behavior"), [], f"{BEHAVIOR}: [] | a mapping"),
         (LAG, (*ADVANCED, "behavior"), {"scaleup": {}}, f"{BEHAVIOR}.scaleup: {{}} | did you mean scaleUp?"),
         (LAG, (*ADVANCED, "behavior", "scaleUp", "tolerance"), "10%", f"{BEHAVIOR}.scaleUp.tolerance: '10%' |"),
+        (
+            LAG,
+            (*ADVANCED, "behavior", "scaleUp", "tolerance"),
+            0.05,
+            f'{BEHAVIOR}.scaleUp.tolerance: 0.05 | did you mean "0.05"?',
+        ),
+        (LAG, (*ADVANCED, "name"), "My_HPA", "horizontalPodAutoscalerConfig.name: 'My_HPA' | the name of the HPA in small"),
+        (
+            LAG,
+            ("metadata", "name"),
+            "orders..v2",
+            "metadata.name: 'orders..v2' | the name of the ScaledObject in small letters",
+        ),
+        (LAG, ("metadata", "labels"), {"team": "a b"}, "metadata.labels.team: 'a b' | at most 63 letters"),
         (LAG, ("metadata", "name"), "Orders!", "metadata.name: 'Orders!' | the name of the ScaledObject in small letters"),
         (LAG, ("metadata", "name"), None, "metadata.name: missing | the name of the ScaledObject"),
         (LAG, ("metadata", "label"), {}, "metadata.label: {} | did you mean labels?"),
         (LAG, ("spec", "scaleTargetRef", "kind"), "deployment", "kind: 'deployment' | did you mean Deployment?"),
-        (LAG, ("spec", "cooldownPeriod"), "5m", "'5m' | did you mean 300? allowed: a whole number from 0 to 86400 s"),
+        (LAG, ("spec", "cooldownPeriod"), "5m", "'5m' | did you mean 300? allowed: a whole number from 0 to 2147483647 s"),
         (LAG, ("kind",), "HorizontalPodAutoscaler", "kind: 'HorizontalPodAutoscaler' | ScaledObject"),
         (CPU, ("apiVersion",), "autoscaling/v1", "apiVersion: 'autoscaling/v1' | autoscaling/v2"),
         (CPU, ("spec", "minReplicas"), 30, "spec.minReplicas: 30 | at most maxReplicas, 24"),
@@ -220,7 +234,7 @@ def test_the_hpa_that_kedas_would_make_is_the_one_that_is_written():
     percent = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
     weight = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "500Mi"}}}
     lag = external("kafka_consumergroup_lag", "12500m", "Value", topic="orders")
-    for behavior in ({}, {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}}):
+    for behavior in ({}, {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 60, "tolerance": 0.3}}}):
         given = plain(lag, percent, weight, **behavior)
         made, written = (hpa.parse(one, "x") for one in (keda.hpa(scaled(given), {}), given))
         assert [(one.target, one.amount) for one in made.metrics] == [(one.target, one.amount) for one in written.metrics]
@@ -238,6 +252,7 @@ def test_the_labels_of_its_selector_are_those_of_the_query():
     [
         (plain(external("kafka lag")), "metric.name: 'kafka lag' | the name of a series of Prometheus"),
         (plain(external("kafka_consumergroup_lag"), minReplicas=0), "spec.minReplicas: 0 | from 1"),
+        (plain(external("kafka_consumergroup_lag"), scaleTargetRef={"name": "x"}), "scaleTargetRef.kind: missing | the kind"),
         (plain({"type": "Pods"}), "spec.metrics[0].type: 'Pods' | External or Resource"),
     ],
 )

@@ -55,7 +55,7 @@ from tests.unit.inputs.written import (
         ("apache", "topic", None, "topic: missing | a topic, here or by topicFromEnv: without one apache-k"),
         ("apache", "topic", "orders,payments", "topic: 'orders,payments' | one topic"),
         ("apache", "sasl", "gssapi", "sasl: 'gssapi' | none, plaintext, scram_sha256, scram_sha512 or a"),
-        ("memory", "value", "1.5Gi", "value: '1.5Gi' | whole bytes above 0, such as 500Mi or 2G"),
+        ("memory", "value", "1.5", "value: '1.5' | whole bytes above 0, such as 500Mi, 1.5Gi or 2G"),
         ("memory", "value", "0", "value: '0' | whole bytes above 0"),
         ("external", "caCert", "x", "caCert: '(not shown)' | nothing: KEDA takes it from the Trigger"),
         ("prometheus", "authModes", "bearer", "authModes: 'bearer' | none without an authenticationRef"),
@@ -148,7 +148,15 @@ def test_msk_iam_is_taken_with_a_region_encryption_and_an_identity(trigger):
 
 @pytest.mark.parametrize(
     ("written", "canonical"),
-    [("1536Mi", "1536Mi"), ("2048Mi", "2Gi"), ("2000M", "2G"), ("1500000", "1500k"), ("1Ki", "1Ki"), ("1023", "1023")],
+    [
+        ("1536Mi", "1536Mi"),
+        ("2048Mi", "2Gi"),
+        ("2000M", "2G"),
+        ("1500000", "1500k"),
+        ("1.5Gi", "1536Mi"),
+        ("1Ki", "1Ki"),
+        ("1023", "1023"),
+    ],
 )
 def test_memory_is_written_as_kubernetes_writes_it(written, canonical):
     """Thousands and 1024s are kept apart."""
