@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.errors import InputError
+from lab.errors import InputError, report, step, together
 from lab.flags import Kind, choice, number, whole
 from lab.inputs import scale as scales
 from lab.inputs.manifests import Library
@@ -189,30 +189,32 @@ def records_folder(value: str) -> Path:
     return Path(value)
 
 
+@together()
 def check(options: Namespace) -> None:
-    """Raises :class:`InputError` for an option that can't be used, or not beside another."""
+    """Raises :class:`InputError`: each option that can't be used, or not beside another."""
     if options.lab_resume and options.lab_from_records:
-        raise InputError("command line", "--resume", True, "without --from-records, which runs nothing")
+        report(InputError("command line", "--resume", True, "without --from-records, which runs nothing"))
     if options.lab_from_records:
         records_folder(options.lab_from_records)
     if options.lab_recheck and not options.lab_from_records:
-        raise InputError("command line", "--lab-recheck", True, "beside --from-records, whose ledgers it settles")
+        report(InputError("command line", "--lab-recheck", True, "beside --from-records, whose ledgers it settles"))
     if options.lab_minimise and options.lab_from_records:
-        raise InputError("command line", "--minimise", options.lab_minimise, "none beside --from-records, which runs nothing")
-    faults(options)
+        report(InputError("command line", "--minimise", options.lab_minimise, "none beside --from-records, which runs nothing"))
+    with step():
+        faults(options)
     scale = scales.load(options.lab_scale or scales.QUICK)
     if options.lab_topic and options.lab_cluster != EXISTING:
-        raise InputError("command line", "--lab-topic", options.lab_topic, "none but with --cluster existing")
+        report(InputError("command line", "--lab-topic", options.lab_topic, "none but with --cluster existing"))
     if options.lab_cluster == EXISTING and not options.lab_from_records:
         for name in ("kubeconfig", "lab_context", "lab_bootstrap_servers"):
             if not getattr(options, name):
                 allowed = "given beside --cluster existing, so that no cluster is used by mistake (docs/existing-cluster.md)"
-                raise InputError("command line", f"--{name.replace('_', '-')}", None, allowed)
+                report(InputError("command line", f"--{name.replace('_', '-')}", None, allowed))
         if scale.time != 1:
             allowed = f"one whose times are real, as {scales.REAL}: nobody else's control plane is compressed"
-            raise InputError("command line", "--scale", scale.name, allowed)
+            report(InputError("command line", "--scale", scale.name, allowed))
         if options.lab_hpa_sync_s is not None:
-            raise InputError("command line", "--lab-hpa-sync-s", options.lab_hpa_sync_s, "none: it is that cluster's own")
+            report(InputError("command line", "--lab-hpa-sync-s", options.lab_hpa_sync_s, "none: it is that cluster's own"))
         access(options)
 
 

@@ -6,6 +6,7 @@ taken over, and go with it. What such a cluster does not show, as the controller
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -122,19 +123,35 @@ class Existing:
 
 
 def up(access: Access) -> Existing:
-    """Ask for everything that a trial needs. Raises :class:`LabFault`, naming what is missing, before anything is created."""
+    """Ask for everything that a trial needs, before anything is created.
+
+    Raises :class:`LabFault` with a line for each thing that is missing.
+    """
+    missing: list[str] = []
+    versions: dict[str, str] = {}
     with connect(access) as api:
-        versions = _kubernetes(api, access)
-        if denied := list(_denied(api)):
-            raise LabFault(f"context {access.context} may not {', '.join(denied)}")
-        _keda(api)
-        _nodes(api, access)
+        with _noted(missing):
+            versions = _kubernetes(api, access)
+        for ask in (_rights, _keda, _nodes) if versions else ():
+            with _noted(missing):
+                ask(api, access)
+        for question in (_kafka, _prometheus):
+            with _noted(missing):
+                question(access)
+        if missing:
+            raise LabFault("\n".join(missing))
         _warn(api)
-    _kafka(access)
-    if access.prometheus:
-        until(lambda: metrics.prometheus_ready(access.prometheus), ANSWER_S, f"Prometheus's /-/ready at {access.prometheus}")
     log.info("the cluster of context %s is used as it is: %s", access.context, versions["kube-apiserver"])
     return Existing(access, versions)
+
+
+@contextlib.contextmanager
+def _noted(missing: list[str]) -> Iterator[None]:
+    """A fault of what is done within is a line in ``missing``."""
+    try:
+        yield
+    except LabFault as fault:
+        missing.append(str(fault))
 
 
 def connect(access: Access) -> client.ApiClient:
@@ -154,12 +171,17 @@ def _kubernetes(api: client.ApiClient, access: Access) -> dict[str, str]:
     return {"kube-apiserver": str(found.git_version), "keda-operator": "unknown", "kafka": "unknown"}
 
 
-def _keda(api: client.ApiClient) -> None:
+def _keda(api: client.ApiClient, _: Access) -> None:
     try:
         DynamicClient(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
     except ResourceNotFoundError:
         raise LabFault("the cluster has no KEDA: no ScaledObject of keda.sh/v1alpha1") from None
     apply.wait_for_api_service(api, keda.EXTERNAL_METRICS, ANSWER_S, lambda: None)
+
+
+def _rights(api: client.ApiClient, access: Access) -> None:
+    if denied := list(_denied(api)):
+        raise LabFault(f"context {access.context} may not {', '.join(denied)}")
 
 
 def _denied(api: client.ApiClient) -> Iterator[str]:
@@ -189,6 +211,11 @@ def _warn(api: client.ApiClient) -> None:
     if left:
         names = ", ".join(str(one.metadata.name) for one in left if one.metadata)
         log.warning("namespaces of other sessions, running or killed: %s (kubectl delete namespace NAME)", names)
+
+
+def _prometheus(access: Access) -> None:
+    if address := access.prometheus:
+        until(lambda: metrics.prometheus_ready(address), ANSWER_S, f"Prometheus's /-/ready at {address}")
 
 
 def _kafka(access: Access) -> None:

@@ -16,6 +16,7 @@ from lab.flags import Flags, choice
 from lab.inputs import scale as scales
 from lab.inputs.inputs import Inputs
 from lab.inputs.manifests import COMMITTED, Library
+from lab.judge.claim import BREACHED as BREACHED_WORD
 from lab.record import store
 from lab.record.store import Record
 from lab.report import session as sessions
@@ -64,7 +65,7 @@ def run(options: Namespace) -> int:
     scale = scales.load(options.scale) if options.scale else given.scale()
     inputs = given.read(scale, options.cluster, Library.of(Path()))  # what can't be used is said before anything starts
     results = options.results if options.from_records else store.unused(options.results)
-    first = _accept(options, given, results)
+    first = _at_real_time(given, inputs, _accept(options, given, results))
     if first.decision is None or first.session is None:
         return first.code
     if first.decision.is_of_the_policy:
@@ -81,6 +82,12 @@ class Acceptance:
     results: Path
     session: Session | None
     decision: Decision | None
+
+    @property
+    def record(self) -> Record | None:
+        """The last trial's record."""
+        folders = list(self.session.folders.values()) if self.session else []
+        return Record(self.results / folders[-1]) if folders else None
 
 
 def _file(text: str) -> Path:
@@ -121,6 +128,23 @@ def _accept(options: Namespace, given: UserFiles, results: Path) -> Acceptance:
     return Acceptance(CODES.get(ended, FAULT), results, session, shipping.of(session) if session else None)
 
 
+def _at_real_time(given: UserFiles, inputs: Inputs, found: Acceptance) -> Acceptance:
+    """``found``, with what a simulation of ``given`` breaches at real time where a compressed trial held everything."""
+    from lab.commands.advice import breached_at_real_time
+
+    if found.session is None or found.decision is None or found.decision.word != shipping.SHIP or inputs.scale.time == 1:
+        return found
+    breached = breached_at_real_time(given, inputs, found.record)
+    if not breached:
+        return found
+    session = replace(found.session, at_real_time=breached)
+    session.write(found.results)
+    page, decision = session_page.write(found.results, session), shipping.of(session)
+    assert decision is not None
+    print(f"\n{decision}", decision.why, *decision.lines[1 : 1 + len(breached)], f"read {page}", sep="\n")
+    return Acceptance(BREACHED, found.results, session, decision)
+
+
 def _stamp(results: Path) -> tuple[int, int] | None:
     """What tells whether a session was written into ``results`` since; None where there is none."""
     file = results / sessions.FILE
@@ -134,16 +158,16 @@ def _advise(options: Namespace, given: UserFiles, inputs: Inputs, first: Accepta
     assert first.session is not None
     assert first.decision is not None
     print("\nlooking for what to change: variants of the ScaledObject are simulated ...", flush=True)
-    known = [Record(first.results / folder) for folder in first.session.folders.values()]
-    breached = {row.objective for row in first.decision.rows if row.kind == "claim"}
-    advice, text = advise(given, inputs, breached, known[-1] if known else None)
+    breached = {row.objective for row in first.decision.rows if row.kind == "claim" and row.verdict == BREACHED_WORD}
+    advice, text = advise(given, inputs, breached, first.record)
     print("\n".join([*advice.notes, "", advice.diff]), flush=True)
     if advice.diff and given.scaledobject is not None:
         folder = first.results / CHANGED
         folder.mkdir(exist_ok=True)
         wholefile.write(folder / given.scaledobject.name, text)
         if options.try_fix:
-            second = _accept(options, replace(given, scaledobject=folder / given.scaledobject.name), folder)
+            changed = replace(given, scaledobject=folder / given.scaledobject.name)
+            second = _at_real_time(changed, inputs, _accept(options, changed, folder))
             word, lines = (second.decision.word, second.decision.lines) if second.decision else (shipping.NO_ANSWER, [])
             advice = replace(advice, tried=Tried(word, lines, f"{CHANGED}/{session_page.PAGE}"))
             print(f"\nwith the change: {word}", *lines, sep="\n")

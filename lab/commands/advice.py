@@ -27,6 +27,7 @@ from lab.record.store import Record
 from lab.report.session import Advice
 from lab.trial.user_files import PROFILE, UserFiles
 
+ACCEPTED = {"reaction", "flips", "replicas wanted beyond the partitions", "replicas above the floor at the end"}
 NO_CHANGE = "no change of the ScaledObject is proposed"
 
 
@@ -52,12 +53,27 @@ def advise(given: UserFiles, inputs: Inputs, breached: Collection[str], record: 
     return Advice(yaml_edit.difference(given.scaledobject.name, before, after), notes), after
 
 
+def breached_at_real_time(given: UserFiles, inputs: Inputs, record: Record | None) -> list[str]:
+    """A line for each objective of the acceptance that a simulation of ``given`` breaches at real time, with its worst number.
+
+    Worst is over the points of the HPA's sync. Nothing is said of files that can't be simulated.
+    """
+    try:
+        question = _question(given, inputs, record, scales.load(scales.REAL))
+        judged = _verdicts(question, question.scaled)
+    except InputError:
+        return []
+    found = [one for one in judged if one.verdict == BREACHED and one.objective in ACCEPTED]
+    return [f"{one.objective}: {_number(one)} {one.unit}, wanted {one.target}; {tune.worst_of(question)}" for one in found]
+
+
 def effects(breached: Collection[str], given: Sequence[Verdict], changed: Sequence[Verdict]) -> list[str]:
     """A line for each objective that a simulation breached: its number as given and with the change, beside its bound.
 
     Another names what the trial ``breached`` and a simulation of the same file does not: there the change may not help.
     """
-    unseen = sorted(set(breached) - {one.objective for one in given if one.verdict == BREACHED})
+    short = {one.partition(",")[0]: one for one in breached}  # a trial says more of its reaction than a simulation
+    unseen = sorted(set(short) - {one.objective for one in given if one.verdict == BREACHED})
     return [
         *([f"a simulation of the file as it is does not show: {', '.join(unseen)}"] if unseen else []),
         *(

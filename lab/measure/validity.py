@@ -19,7 +19,6 @@ from lab.record.views import FEWEST
 
 LATE_S = 0.1  # at real time
 PART = 0.1  # of the trial's shortest time
-IDLE = 0.2  # of the machine's CPU time: a trial that takes less is as good as idle
 
 
 class Validity(Measure):
@@ -35,7 +34,7 @@ class Validity(Measure):
     io_pressure = number("of the time", "time in which a task waited for a disk")
     memory_pressure = number("of the time", "time in which a task waited for memory")
     foreign_load = number(
-        "x", "CPU time of everything else over the trial's own, or over a fifth of the machine's if that is more"
+        "x", "CPU time of everything else over the trial's own, or over what that left of the machine's if it is more"
     )
     scrape_gap = number("x", "longest gap between samples of lag over the median gap")
     lag_sum = number("messages", "largest difference between the lag and the sum of the partitions' at a scrape")
@@ -131,8 +130,8 @@ def _share(record: Record, column: str, cores: int = 1) -> float:
 def _foreign_load(record: Record) -> float:
     """The other processes' CPU time over the trial's own; in records of before all tasks' time, less the trial's own.
 
-    A trial in which nothing happens takes 5 % of the machine, and a machine at rest takes 1 % for itself. So for an idle trial
-    the time of the others counts over a fifth of the machine's. At the gate's bound they take 2 % of it (docs/decisions/12).
+    What the others take of idle cores, the trial does not lack. So where it leaves more than half of the machine, their time
+    counts over what it left: at the gate's bound they take a tenth of that (docs/decisions/12).
 
     The kernel counts the time of all tasks at its ticks, which miss tasks that run for less. In a trial at real time that count
     was 4 % below what the trial's own processes took by themselves, so it hid a foreign load of as much.
@@ -142,7 +141,7 @@ def _foreign_load(record: Record) -> float:
     if own_s <= 0:
         raise NoData("the trial's own processes took no CPU time")
     others_s = other_s if of_others else max(0.0, other_s - own_s)
-    return others_s / max(own_s, IDLE * lasted_s * record.trial.machine.cores)
+    return others_s / max(own_s, lasted_s * record.trial.machine.cores - own_s)
 
 
 def grown(record: Record, *columns: str) -> list[float]:

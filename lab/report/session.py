@@ -188,7 +188,8 @@ class Session:
     knows. ``stopped`` says why it ended before its last test. ``asked`` and ``done`` count the trials that its tests asked for,
     and those of them that have a record. ``faults`` and ``refused`` name the tests that broke: by a fault of the lab, or by bad
     input that only a test could see. ``expected`` experiments without a verdict are missing. ``policy`` is the recommended one
-    as YAML. ``brought`` is the name of a user's file whose acceptance the session is; ``advice`` says what to change in it.
+    as YAML. ``brought`` is the name of a user's file whose acceptance the session is; ``at_real_time`` says which objectives a
+    simulation of it breaches there, and ``advice`` what to change in it.
     ``sign_offs`` are at the head of the page.
     """
 
@@ -211,6 +212,7 @@ class Session:
     policy: str | None = None
     sections: list[Section] = field(default_factory=list)
     brought: str = ""
+    at_real_time: list[str] = field(default_factory=list)
     advice: Advice | None = None
     sign_offs: list[SignOff] = field(default_factory=list)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.judge.claim import BREACHED, HELD
 from lab.report.session import BROKEN, FAILED, PASSED, WORDS, Case, Row, Session
@@ -16,12 +16,16 @@ NOTHING = "nothing was judged"
 
 @dataclass(frozen=True)
 class Decision:
-    """The ``word`` on a ``file``, the verdicts that decide it, the worst first, and ``why`` where none of them says it."""
+    """The ``word`` on a ``file``, the verdicts that decide it, the worst first, and ``why`` where none of them says it.
+
+    ``at_real_time`` has a line for each objective that held at a compressed scale, and that a simulation breaches at real time.
+    """
 
     file: str
     word: str
     rows: Sequence[Row] = ()
     why: str = ""
+    at_real_time: Sequence[str] = ()
 
     def __str__(self) -> str:
         return f"{self.file}: {self.word}"
@@ -34,12 +38,13 @@ class Decision:
     @property
     def is_of_the_policy(self) -> bool:
         """Whether it is on a breached claim, which a change of the policy may hold. An invariant is no matter of the policy."""
-        return self.word == DO_NOT_SHIP and any(row.kind == "claim" for row in self.rows)
+        return bool(self.at_real_time) or (self.word == DO_NOT_SHIP and any(row.kind == "claim" for row in self.rows))
 
     @property
     def lines(self) -> list[str]:
         """Why, and each verdict that decides, with its number and its bound."""
-        return [*([self.why] if self.why else []), *(f"{mark(row.verdict)} {line(row)}" for row in self.rows)]
+        real = [f"{mark(BREACHED)} simulated at real time: {one}" for one in self.at_real_time]
+        return [*([self.why] if self.why else []), *real, *(f"{mark(row.verdict)} {line(row)}" for row in self.rows)]
 
 
 def line(row: Row) -> str:
@@ -49,7 +54,13 @@ def line(row: Row) -> str:
 
 def of(session: Session) -> Decision | None:
     """The decision on the file that ``session`` was brought; None for a session of the lab's own experiments."""
-    return decide(session.brought, session.tests, session.stopped) if session.brought else None
+    if not session.brought:
+        return None
+    decision = decide(session.brought, session.tests, session.stopped)
+    if decision.word != SHIP or not session.at_real_time:
+        return decision
+    why = f"all held at {session.head.scale_name}, and would not at real time; --scale real tells"
+    return replace(decision, word=NO_ANSWER, why=why, at_real_time=session.at_real_time)
 
 
 def decide(file: str, tests: Sequence[Case], stopped: str = "") -> Decision:

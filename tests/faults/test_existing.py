@@ -218,6 +218,17 @@ def test_what_can_not_be_used_is_one_line_before_anything_is_created(access, cha
     assert standing(access) == before
 
 
+def test_all_that_does_not_answer_is_said_at_once(access, monkeypatch):
+    """A line for Kafka and one for Prometheus."""
+    monkeypatch.setattr(existing, "ANSWER_S", 3.0)
+    with pytest.raises(LabFault) as fault:
+        existing.up(dataclasses.replace(access, bootstrap="127.0.0.1:9", prometheus="http://127.0.0.1:9"))
+    assert [line.partition(" at ")[0] for line in str(fault.value).splitlines()] == [
+        "--lab-bootstrap-servers: Kafka does not answer",
+        "Prometheus's /-/ready",
+    ]
+
+
 def test_what_a_user_may_not_do_is_named(access, cluster):
     """An account without rights: it may not even create the trial's namespace."""
     account = cluster.plane.service_account("default", "nobody")

@@ -15,7 +15,7 @@ from lab.inputs import scale as scales
 from lab.inputs.manifests import COMMITTED
 from lab.judge.claim import BREACHED as BREACHED_WORD
 from lab.report import shipping
-from lab.report.session import Case, Session
+from lab.report.session import Case, Head, Session
 from lab.trial.user_files import UserFiles
 
 from .measure.built import sealed
@@ -82,7 +82,7 @@ def ended(monkeypatch):
     def run(options, given, results):
         code, rows = told.pop(0)
         case = Case("a.py::test_it", "acceptance", outcome="failed" if code else "passed", rows=rows)
-        session = Session(tests=[case], brought=given.name) if rows else None
+        session = Session(head=Head(scale="medium: times / 15"), tests=[case], brought=given.name) if rows else None
         ran.append(given.scaledobject)
         results.mkdir(exist_ok=True)
         return accept.Acceptance(code, results, session, shipping.of(session) if session else None)
@@ -118,6 +118,21 @@ def test_what_to_change_is_tried_and_both_are_shown(flapping, ended, capsys):
     assert changed.read_text().splitlines()[0] == flapping.read_text().splitlines()[0]
     page = sessions.plain((flapping.parent / "results" / "report.html").read_text())
     assert page.index("flapping.yaml: don't ship") < page.index("+++ b/flapping.yaml") < page.index("With that change: ship")
+
+
+def test_what_a_simulation_breaches_at_real_time_is_not_shipped(flapping, ended, capsys):
+    """All held at medium, where the replicas had less time to flap. A change is proposed, and its trial is the word on it."""
+    told, _ = ended
+    told += [(HELD, [sessions.HELD]), (HELD, [sessions.HELD])]
+    assert main([*words(flapping), "--try-fix"]) == BREACHED
+    printed = capsys.readouterr().out
+    assert "flapping.yaml: no answer\nall held at medium, and would not at real time; --scale real tells\n" in printed
+    assert "✘ simulated at real time: flips: " in printed
+    assert "with the change: ship" in printed
+    page = sessions.plain((flapping.parent / "results" / "report.html").read_text())
+    assert (
+        page.index("flapping.yaml: no answer") < page.index("simulated at real time: flips") < page.index("+++ b/flapping.yaml")
+    )
 
 
 def test_one_of_several_objects_is_chosen_by_its_name(flapping, ended, capsys):

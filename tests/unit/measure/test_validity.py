@@ -80,9 +80,9 @@ def test_a_trial_at_rest_is_valid(tmp_path):
         ("io_pressure", {"io_waiting_s": 5.0}, 0.25),
         ("memory_pressure", {"memory_waiting_s": 2.0}, 0.1),
         ("foreign_load", {"busy_s": 19.0, "others_s": 5.0}, 0.25),
-        # An idle trial: a fifth of two cores in 20 s is 8 s, and it took 2. Over its own time 0.4 s would be 0.2.
-        ("", {"own_s": 2.0, "others_s": 0.4}, 0.05),
-        ("foreign_load", {"own_s": 2.0, "others_s": 1.6}, 0.2),
+        # A trial that takes 2 s of two cores' 40 leaves 38; over its own time 1.9 s would be 0.95.
+        ("", {"own_s": 2.0, "others_s": 1.9}, 0.05),
+        ("foreign_load", {"own_s": 2.0, "others_s": 7.6}, 0.2),
         ("scrape_gap", {"gaps": (15.0, 15.5, 16.0)}, 4),
         ("lag_sum", {"torn": -3.0}, 3),
         ("order", {"done": [*DONE, (2, 0, 14.0, 15.0), (2, 10, 14.9, 16.0), (2, 20, 13.0, 13.5)]}, 2),

@@ -85,6 +85,18 @@ def test_what_can_not_work_is_one_line(words: list[str], kubeconfig: str | None,
     assert "s3cret" not in said
 
 
+def test_all_that_an_existing_cluster_lacks_is_said_at_once() -> None:
+    """A line for each option."""
+    said = refused(lambda: options.check(parse(EXISTING[0], "--scale=medium", "--lab-hpa-sync-s=15", kubeconfig=None)))
+    assert [line.split(": ")[1] for line in said.splitlines()] == [
+        "--kubeconfig",
+        "--lab-context",
+        "--lab-bootstrap-servers",
+        "--scale",
+        "--lab-hpa-sync-s",
+    ]
+
+
 def test_a_value_is_the_command_lines_then_pytests_then_the_projects(tmp_path: Path) -> None:
     """A project's file is seen from its own folder; commands take what isn't a session's own."""
     values = 'scale = "medium"\nrepeat = 3\nresults = "out"\nworkload = "pods.yaml"\nprofile = "plateau"\nstart-s = 60\n'
