@@ -176,7 +176,8 @@ def leave_commands(run: Path, command: str) -> None:
         f"#!/bin/sh\nexport KIND_EXPERIMENTAL_DOCKER_NETWORK={network.NAME} {identity.VARIABLE}='{run.resolve()}'\n"
         f"exec '{command}' \"$@\" 2>>'{run}/kind.log'\n"
     )
-    (run / processes.END).write_text(f"#!/bin/sh\nexec '{sys.executable}' -m lab.cluster.kind.state '{run}'\n")
+    ended = "import pathlib, sys; from lab.cluster.kind import state; sys.exit(state.end(pathlib.Path(sys.argv[1])))"
+    (run / processes.END).write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{ended}' '{run}'\n")
     for name in ("kind", processes.END):
         (run / name).chmod(0o700)
 
@@ -205,7 +206,3 @@ def end(run: Path) -> int:
         print(f"elastic-lab: {fault}", file=sys.stderr)
         return 1
     return 0
-
-
-if __name__ == "__main__":  # python -m lab.cluster.kind.state RUN
-    sys.exit(end(Path(sys.argv[1])))
