@@ -125,19 +125,19 @@ class Existing:
 def up(access: Access) -> Existing:
     """Ask for everything that a trial needs, before anything is created.
 
-    Raises :class:`LabFault` with a line for each thing that is missing.
+    Raises :class:`LabFault` with a line for each of Kubernetes, Kafka and Prometheus that lacks something.
     """
     missing: list[str] = []
     versions: dict[str, str] = {}
     with connect(access) as api:
         with _noted(missing):
             versions = _kubernetes(api, access)
-        for ask in (_rights, _keda, _nodes) if versions else ():
+            _rights(api, access)
+            _keda(api)
+            _nodes(api, access)
+        for ask in (_kafka, _prometheus):
             with _noted(missing):
-                ask(api, access)
-        for question in (_kafka, _prometheus):
-            with _noted(missing):
-                question(access)
+                ask(access)
         if missing:
             raise LabFault("\n".join(missing))
         _warn(api)
@@ -171,7 +171,7 @@ def _kubernetes(api: client.ApiClient, access: Access) -> dict[str, str]:
     return {"kube-apiserver": str(found.git_version), "keda-operator": "unknown", "kafka": "unknown"}
 
 
-def _keda(api: client.ApiClient, _: Access) -> None:
+def _keda(api: client.ApiClient) -> None:
     try:
         DynamicClient(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
     except ResourceNotFoundError:

@@ -64,7 +64,8 @@ def breached_at_real_time(given: UserFiles, inputs: Inputs, record: Record | Non
     except InputError:
         return []
     found = [one for one in judged if one.verdict == BREACHED and one.objective in ACCEPTED]
-    return [f"{one.objective}: {_number(one)} {one.unit}, wanted {one.target}; {tune.worst_of(question)}" for one in found]
+    where = f"at the worst of {len(question.points_s)} points of the HPA's sync"
+    return [f"{one.objective}: {_number(one)} {one.unit} {where}, wanted {one.target}" for one in found]
 
 
 def effects(breached: Collection[str], given: Sequence[Verdict], changed: Sequence[Verdict]) -> list[str]:

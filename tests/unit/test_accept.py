@@ -27,10 +27,17 @@ FILES = UserFiles(*(EXAMPLES / f"{name}.yaml" for name in ("orders", "evening-pe
 WINDOW = "stabilizationWindowSeconds: 600"
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few():
+    """Few variants; of fewer, none holds at each point of the sync."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(variants, "CANDIDATES", 14)
+        yield
+
+
 @pytest.fixture(autouse=True)
-def few(monkeypatch, tmp_path):
-    """Few variants, and a folder with no file in it."""
-    monkeypatch.setattr(variants, "CANDIDATES", 8)
+def empty(monkeypatch, tmp_path):
+    """A folder with no file in it."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -69,9 +76,7 @@ def advised(tmp_path_factory):
     """That file as it is judged, its inputs, and what is advised for its flips and its drain: note and changed file."""
     given = UserFiles(hasty(tmp_path_factory.mktemp("theirs")), FILES.profile, FILES.workload)
     inputs = given.read(given.scale(), "binary", COMMITTED)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(variants, "CANDIDATES", 14)  # of fewer, none holds at each point of the sync
-        return given, inputs, *advice.advise(given, inputs, {"flips", "drain"}, None)
+    return given, inputs, *advice.advise(given, inputs, {"flips", "drain"}, None)
 
 
 @pytest.fixture
