@@ -226,6 +226,7 @@ class Settings(TrialSettings, topics.Settings):
     output_topic: str = setting("output", ANY, "topic for what the group emits")
     seed: int = setting(1, SEED, "decides which messages fail")
     store_address: str = setting("", ANY, "host:port of the shared store, with store_slots")
+    store_token: str = setting("", ANY, "what each write to it begins with")
     join: str = setting("on", SWITCH, "off: start like any consumer, but stay out of the group")
 
     @property

@@ -38,7 +38,8 @@ def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]
     others = [item for name in inputs.beside for item in manifests.beside(inputs.library.manifest(name), inputs.scale)]
     if work.store_slots:
         others += manifests.beside(inputs.library.manifest(STORE), inputs.scale)
-        pod["containers"][0]["env"].append({"name": store.ADDRESS, "value": ""})  # known when the store is there
+        address = {"name": store.ADDRESS, "value": ""}  # known when the store is there
+        pod["containers"][0]["env"] += [address, store.TOKEN]
     if CONSUMERS_BOOTSTRAP in environment:
         pod["containers"][0]["env"].append({"name": "BOOTSTRAP_SERVERS", "value": environment[CONSUMERS_BOOTSTRAP]})
     if work.own:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.flags import Flags, whole
+from lab.flags import ANY, Flags, whole
 from lab.inputs import settings as declarations
 from lab.inputs.settings import setting
 
 PORT = 7092
 ADDRESS = "STORE_ADDRESS"  # the variable by which a pod finds the store
+LOGIN = "store-login"  # the Secret of the token, which store and pods have in common
+TOKEN = {"name": "STORE_TOKEN", "valueFrom": {"secretKeyRef": {"name": LOGIN, "key": "token"}}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,7 @@ class Settings(TrialSettings):
 
     pod_ip: str
     metrics_port: int
+    store_token: str = setting("", ANY, "what each write of a pod begins with")
 
 
 def flags() -> Flags:

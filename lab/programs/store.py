@@ -1,13 +1,15 @@
 """``python -m lab.programs.store``: the downstream store that all consumers of a trial share.
 
-A pod sends the seconds that a write takes by itself, in one line, and gets an empty line when it is done. The store works on
-``store_slots`` writes at a time, and the others wait in the order in which they came. A write begins the slower the more wait.
+A pod sends the token of the trial and the seconds that a write takes by itself, in one line. It gets an empty line when the
+write is done. The store works on ``store_slots`` writes at a time, and the others wait in the order in which they came. A write
+begins the slower the more wait.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
+import hmac
 import logging
 import signal
 import sys
@@ -24,9 +26,10 @@ from lab.programs.telemetry import serve
 
 log = logging.getLogger("lab.programs.store")
 
-LONGEST = 32  # bytes of a line
+LONGEST = 96  # bytes of a line
 MOST_S = 86_400.0  # of a write by itself
 MOST_PODS = 1_000  # connections at a time
+SILENT_S = 10.0  # until a connection has asked for its first write
 
 
 @dataclass(eq=False)
@@ -83,8 +86,9 @@ class Schedule:
 class Connection(asyncio.Protocol):
     """One pod, which has one write at a time."""
 
-    def __init__(self, schedule: Schedule, start: Callable[[], None], pods: set[Connection]) -> None:
-        self._schedule, self._start, self._pods = schedule, start, pods
+    def __init__(self, schedule: Schedule, start: Callable[[], None], pods: set[Connection], token: str) -> None:
+        self._schedule, self._start, self._pods, self._token = schedule, start, pods, token
+        self._silent: asyncio.TimerHandle | None = None  # until its first write
         self._line = b""
         self._write: Write | None = None
         self._last_end = 0.0
@@ -95,6 +99,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         if len(self._pods) < MOST_PODS:
             self._pods.add(self)
+            self._silent = asyncio.get_running_loop().call_later(SILENT_S, transport.abort)
         else:
             transport.abort()
 
@@ -103,10 +108,11 @@ class Connection(asyncio.Protocol):
         self._line += data
         if not self._line.endswith(b"\n") and len(self._line) <= LONGEST:
             return
-        if self._write is not None or (seconds := asked(self._line)) is None:
-            log.warning("a line that asks for no write: %r", self._line[:LONGEST])
+        if self._write is not None or (seconds := asked(self._line, self._token)) is None:
+            log.warning("a line that asks for no write, or has not the token")
             self._transport.abort()
             return
+        self._known()
         now = time.monotonic()
         # A pod with work to do is back at once: the way there and back is not the store's time.
         since = self._last_end if now - self._last_end <= SLACK_S else now
@@ -117,23 +123,30 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the write of a pod that went away."""
+        self._known()
         self._pods.discard(self)
         if self._write is not None:
             self._schedule.withdraw(self._write)
             self._start()
+
+    def _known(self) -> None:
+        if self._silent is not None:
+            self._silent.cancel()
 
     def _written(self, write: Write) -> None:
         self._last_end, self._write = write.end, None
         self._transport.write(b"\n")
 
 
-def asked(line: bytes) -> float | None:
-    """The seconds that ``line`` asks for; None where it is no line of a pod's."""
+def asked(line: bytes, token: str) -> float | None:
+    """The seconds that ``line`` asks for; None where it is no line of a pod's that has the ``token``."""
+    given, _, rest = line.rpartition(b" ")
     try:
-        seconds = float(line)
+        seconds = float(rest)
     except ValueError:
         return None
-    return seconds if len(line) <= LONGEST and 0 <= seconds <= MOST_S else None
+    own = hmac.compare_digest(given, token.encode())
+    return seconds if own and len(line) <= LONGEST and 0 <= seconds <= MOST_S else None
 
 
 class Store:
@@ -142,6 +155,7 @@ class Store:
     def __init__(self, chosen: Settings) -> None:
         self._schedule = Schedule(chosen.store_slots, chosen.store_contention / 100)
         self._pods: set[Connection] = set()
+        self._token = chosen.store_token
         Gauge("store_open_writes", "Writes in work and waiting").set_function(lambda: self._schedule.open)
         Gauge("store_busy_slots", "Writes in work").set_function(lambda: self._schedule.busy)
         Gauge("store_slots", "Writes that are worked on at a time").set(chosen.store_slots)
@@ -149,7 +163,7 @@ class Store:
 
     def connection(self) -> Connection:
         """A pod's new connection."""
-        return Connection(self._schedule, self._begin, self._pods)
+        return Connection(self._schedule, self._begin, self._pods, self._token)
 
     async def serve(self, address: str) -> None:
         """Serve until SIGTERM."""
@@ -179,6 +193,8 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     if not chosen.store_slots:
         parser.error("argument --store-slots: 0 is not allowed; allowed: 1 to 1,000")
+    if not chosen.store_token:
+        parser.error("argument --store-token: '' is not allowed; allowed: any text")
     with parser.listening(chosen.metrics_port):
         serve(chosen.pod_ip, chosen.metrics_port, lambda: True, lambda: True)
     asyncio.run(Store(chosen).serve(chosen.pod_ip))

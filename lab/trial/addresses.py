@@ -1,13 +1,17 @@
-"""Where a ScaledObject finds what it asks, and how a trial logs in to Kafka: known only when it is applied. Pure."""
+"""Where a ScaledObject finds what it asks, and how a trial's parts log in to each other: known only when it is applied."""
 
 from __future__ import annotations
 
 import copy
 import json
 import re
-from collections.abc import Mapping
+import secrets
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from lab.cluster.certs import Authority
 from lab.errors import InputError
 from lab.inputs import store
 from lab.inputs.triggers.kafka import APACHE, KAFKA
@@ -15,7 +19,9 @@ from lab.kafka import forms
 
 SCALER_PORT = 6000
 LOGIN = "kafka-login"
-SCALER_LOGIN = "lag-scaler-kafka"  # the name by which manifests/lagscaler asks for its own
+SCALER_LOGIN = "lag-scaler-kafka"  # the names by which manifests/lagscaler asks for its own
+SCALER_TLS = "lag-scaler-tls"
+KEDA_TLS = "lag-scaler-client"
 _NAMESPACE = re.compile(r'\bnamespace="[^"]*"')
 
 
@@ -35,7 +41,8 @@ def located(
     """``item`` as it is applied in ``namespace``: a ScaledObject's triggers get the URL ``prometheus`` and the IP ``scaler``.
 
     Pods that write to the shared store get its IP, ``shared``. Queries ask for this namespace. Triggers that ask Kafka log in
-    with the TriggerAuthentication ``login``, if there is one.
+    with the TriggerAuthentication ``login``, if there is one, and those that ask the scaler with a certificate. KEDA asks it
+    for none that names its address, which no one knows before its pod is there. Pure.
     """
     placed = copy.deepcopy(dict(item))
     placed["metadata"].pop("namespace", None)
@@ -53,7 +60,8 @@ def located(
             metadata["serverAddress"] = prometheus
             metadata["query"] = _NAMESPACE.sub(f'namespace="{namespace}"', metadata["query"])
         elif trigger["type"] == "external":
-            metadata["scalerAddress"] = f"{scaler}:{SCALER_PORT}"
+            metadata |= {"scalerAddress": f"{scaler}:{SCALER_PORT}", "unsafeSsl": "true"}
+            trigger["authenticationRef"] = {"name": KEDA_TLS}
         elif trigger["type"] in (KAFKA, APACHE) and login is not None:
             trigger["authenticationRef"] = {"name": login}
     return placed
@@ -73,13 +81,34 @@ def login_objects(settings: Mapping[str, str], servers: str) -> list[dict[str, A
     if not settings:
         return []
     parameters, own = forms.keda(settings), {"settings": json.dumps(dict(settings))}
-    reference = {
-        "apiVersion": "keda.sh/v1alpha1",
-        "kind": "TriggerAuthentication",
-        "metadata": {"name": LOGIN},
-        "spec": {"secretTargetRef": [{"parameter": name, "name": LOGIN, "key": name} for name in parameters]},
-    }
-    return [_secret(LOGIN, own | parameters), _secret(SCALER_LOGIN, own | {"clusters": servers}), reference]
+    return [_secret(LOGIN, own | parameters), _secret(SCALER_LOGIN, own | {"clusters": servers}), _for_keda(LOGIN, parameters)]
+
+
+def own_logins(applied: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What the parts of a trial need to log in to each other, by what is ``applied``: made anew with each call.
+
+    Pods and the shared store have a token in common. KEDA and the lag scaler have a certificate of one authority, whose key
+    is forgotten.
+    """
+    made = []
+    if any(map(asks_store, applied)):
+        made.append(_secret(store.LOGIN, {"token": secrets.token_urlsafe(32)}))
+    if any(map(asks_scaler, applied)):
+        with tempfile.TemporaryDirectory(prefix="elastic-lab-") as folder:
+            authority = Authority(Path(folder))
+            pair = authority.issue("lag-scaler", "lag-scaler")
+            cert, key, ca = (file.read_text() for file in (pair.cert, pair.key, authority.cert))
+        parameters = {"tlsClientCert": cert, "tlsClientKey": key}
+        made += [_secret(SCALER_TLS, {"tls.crt": cert, "tls.key": key, "ca.crt": ca}), _secret(KEDA_TLS, parameters)]
+        made.append(_for_keda(KEDA_TLS, parameters))
+    return made
+
+
+def _for_keda(name: str, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """The TriggerAuthentication ``name``, whose ``parameters`` are in the Secret of its name."""
+    targets = [{"parameter": one, "name": name, "key": one} for one in parameters]
+    shown = {"apiVersion": "keda.sh/v1alpha1", "kind": "TriggerAuthentication", "metadata": {"name": name}}
+    return shown | {"spec": {"secretTargetRef": targets}}
 
 
 def _secret(name: str, data: Mapping[str, str]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from lab.inputs.workload import DEPLOYMENT
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.record.trial import Fault, Offsets, Step, Trial
 from lab.trial import own_consumer
-from lab.trial.addresses import LOGIN, located, login_objects
+from lab.trial.addresses import LOGIN, located, login_objects, own_logins
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener
 from lab.trial.load import Sampler
@@ -140,8 +140,8 @@ class Stage:
         if own_topic and (found := len(self.lag.read())) != inputs.partitions:
             raise LabFault(f"topic {own_topic} has {found} partitions, and the workload says {inputs.partitions}")
         apply.create_namespace(self.api, self.namespace)
-        self._login = login_objects(cluster.kafka_settings, for_pods)
-        apply.objects(self.api, self._login, self.namespace)  # no inputs: no record may keep them
+        logins = login_objects(cluster.kafka_settings, for_pods) + own_logins(objects.applied(inputs, self.names))
+        apply.objects(self.api, logins, self.namespace)  # no inputs: no record may keep them
         kinds = tuple(dict.fromkeys((*KINDS, ("apps/v1", self.owner(CONSUMER)))))
         self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl", kinds)
         self.reports = Listener(
@@ -202,7 +202,7 @@ class Stage:
             next((pod["status"].get("podIP", "") for pod in self.transitions.pods(name)), "")
             for name in ("lag-scaler", "store")
         )
-        prometheus, reference = self.cluster.pod_prometheus_url, LOGIN if self._login else None
+        prometheus, reference = self.cluster.pod_prometheus_url, LOGIN if self.cluster.kafka_settings else None
         placed = (located(item, self.namespace, prometheus, scaler, reference, store) for item in wanted)
         fitted = [self.cluster.fit(item) for item in placed]
         for item in fitted:

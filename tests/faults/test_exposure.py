@@ -109,19 +109,23 @@ def behaviour(port):
         assert judged is not None
         assert b"allowed" in judged[1], judged
         return JUDGES
-    if _asks_for_certificate(port):
+    if asks_for_certificate(port):
         return SHUT
     return LOGIN if asks_for_login(port) else OPEN
 
 
-def _asks_for_certificate(port):
+def asks_for_certificate(port, host="127.0.0.1", protocols=()):
     """Whether the server speaks TLS and answers a client without a certificate nothing at all.
 
-    With TLS 1.3 the client's side of the handshake is over before the server has looked for the certificate.
+    With TLS 1.3 the client's side of the handshake is over before the server has looked for the certificate. A server of gRPC
+    answers one who names no protocol nothing, either.
     """
     try:
-        plain = socket.create_connection(("127.0.0.1", port), timeout=ANSWERS_S)
-        wrapped = ssl._create_unverified_context().wrap_socket(plain)
+        plain = socket.create_connection((host, port), timeout=ANSWERS_S)
+        context = ssl._create_unverified_context()
+        if protocols:
+            context.set_alpn_protocols(protocols)
+        wrapped = context.wrap_socket(plain)
     except OSError:
         return False
     with wrapped:

@@ -58,7 +58,7 @@ class Program:
         self._member.on_commit = lambda good: self._metrics.commits.labels("ok" if good else "failed").inc()
         self._member.on_gone = self._forget
         self._slots: Slots | SharedSlots = (
-            SharedSlots(chosen.concurrency, chosen.store_address)
+            SharedSlots(chosen.concurrency, chosen.store_address, chosen.store_token)
             if chosen.store_slots
             else Slots(chosen.concurrency, chosen.burn)
         )

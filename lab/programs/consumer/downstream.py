@@ -89,10 +89,13 @@ class Slots:
 
 
 class SharedSlots:
-    """The slots of a store that all pods share, at ``address`` (docs/decisions/21). An ``OSError`` means it is not there."""
+    """The slots of a store that all pods share, at ``address``, which works for those that have its ``token``.
 
-    def __init__(self, concurrency: int, address: str) -> None:
-        self._concurrency, self._address = concurrency, address
+    An ``OSError`` means that it is not there (docs/decisions/21).
+    """
+
+    def __init__(self, concurrency: int, address: str, token: str) -> None:
+        self._concurrency, self._address, self._token = concurrency, address, token.encode()
         self._store: socket.socket | None = None
 
     def work(self, cost_ms: float, abandon: threading.Event) -> bool:
@@ -102,7 +105,7 @@ class SharedSlots:
             self._store = socket.create_connection((host, int(port)), timeout=STORE_S)
             self._store.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._store.settimeout(LOOK_S)
-        self._store.sendall(b"%.6f\n" % (cost_ms / 1000 / self._concurrency))
+        self._store.sendall(b"%s %.6f\n" % (self._token, cost_ms / 1000 / self._concurrency))
         while not abandon.is_set():
             try:
                 answer = self._store.recv(1)

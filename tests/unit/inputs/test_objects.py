@@ -41,7 +41,10 @@ def test_a_pod_is_given_the_stores_address():
     """The consumer's variable is filled in where the store's IP is known, and the file as it was stays as it was."""
     (consumer,) = (item for item in applied(Workload(store_slots=1)) if asks_store(item))
     (container,) = located(consumer, "trial-1", "", "", shared="127.1.2.3")["spec"]["template"]["spec"]["containers"]
-    assert {"name": "STORE_ADDRESS", "value": "127.1.2.3:7092"} in container["env"]
+    assert [one for one in container["env"] if one["name"].startswith("STORE_")] == [
+        {"name": "STORE_ADDRESS", "value": "127.1.2.3:7092"},
+        {"name": "STORE_TOKEN", "valueFrom": {"secretKeyRef": {"name": "store-login", "key": "token"}}},
+    ]
     assert asks_store(consumer)
 
 

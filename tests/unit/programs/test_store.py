@@ -18,6 +18,8 @@ from lab.programs import store as program
 from lab.programs.consumer.downstream import SharedSlots
 from lab.programs.store import Schedule, Write
 
+TOKEN = "of-this-trial"
+
 
 def added(schedule, *lengths, since=0.0):
     """Writes of these seconds, which tell no one and are waiting now."""
@@ -93,7 +95,7 @@ def address(monkeypatch):
     """A store of one slot on a free port, in a thread."""
     monkeypatch.setattr(program, "Gauge", Mock())  # the process's metrics can be registered once only
     monkeypatch.setattr(program, "Counter", Mock())
-    loop, store = asyncio.new_event_loop(), program.Store(Settings(pod_ip="", metrics_port=0, store_slots=1))
+    loop, store = asyncio.new_event_loop(), program.Store(Settings(pod_ip="", metrics_port=0, store_slots=1, store_token=TOKEN))
     server = loop.run_until_complete(loop.create_server(store.connection, "127.0.0.1", 0))
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -111,7 +113,7 @@ def test_two_pods_share_one_slot(address):
     """
     begun = time.monotonic()
     pods = [
-        threading.Thread(target=lambda: [SharedSlots(2, address).work(100, threading.Event()) for _ in range(4)])
+        threading.Thread(target=lambda: [SharedSlots(2, address, TOKEN).work(100, threading.Event()) for _ in range(4)])
         for _ in range(2)
     ]
     for pod in pods:
@@ -125,29 +127,45 @@ def test_a_write_is_given_up_when_the_drain_time_is_over(address):
     """As any work is: no receipt, no commit."""
     abandon, begun = threading.Event(), time.monotonic()
     threading.Timer(0.1, abandon.set).start()
-    assert not SharedSlots(1, address).work(60_000, abandon)
+    assert not SharedSlots(1, address, TOKEN).work(60_000, abandon)
     assert time.monotonic() - begun < 30
 
 
 def test_a_store_that_is_not_there_is_an_error():
     """The program ends by it, and its pod is restarted: nothing was written."""
     with pytest.raises(OSError, match="refused"):
-        SharedSlots(1, "127.0.0.1:1").work(10, threading.Event())
+        SharedSlots(1, "127.0.0.1:1", TOKEN).work(10, threading.Event())
 
 
-@pytest.mark.parametrize("line", [b"inf\n", b"nan\n", b"-1\n", b"1e9\n", b"x\n", b"\n", b"1\n1\n", b"1" * 100])
-def test_what_is_no_write_closes_its_connection(address, line):
+@pytest.mark.parametrize("asks", ["inf", "nan", "-1", "1e9", "x", "", "1\n1", "1" * 100])
+def test_what_is_no_write_closes_its_connection(address, asks):
     """It would hold a slot for ever, or the memory. The store goes on."""
+    assert refused(address, f"{TOKEN} {asks}\n")
+    assert SharedSlots(1, address, TOKEN).work(1, threading.Event())
+
+
+@pytest.mark.parametrize("line", ["0.001\n", " 0.001\n", "of-another 0.001\n", f"{TOKEN[:-1]} 0.001\n", "endless" * 20])
+def test_a_write_without_the_token_is_none(address, line):
+    """Who has not been given the trial's takes no slot of its store."""
     assert refused(address, line)
-    assert SharedSlots(1, address).work(1, threading.Event())
+    assert SharedSlots(1, address, TOKEN).work(1, threading.Event())
+
+
+def test_a_connection_that_asks_for_nothing_is_closed(address, monkeypatch):
+    """Or a thousand of them would keep the pods out. A pod that has asked once may be idle for long."""
+    monkeypatch.setattr(program, "SILENT_S", 1.0)
+    pod = SharedSlots(1, address, TOKEN)
+    assert pod.work(1, threading.Event())
+    assert refused(address, "")
+    assert pod.work(1, threading.Event())
 
 
 def test_a_pod_too_many_is_refused(address, monkeypatch):
     """The one that is there is served."""
     monkeypatch.setattr(program, "MOST_PODS", 1)
-    first = SharedSlots(1, address)
+    first = SharedSlots(1, address, TOKEN)
     assert first.work(1, threading.Event())
-    assert refused(address, b"0.001\n")
+    assert refused(address, f"{TOKEN} 0.001\n")
     assert first.work(1, threading.Event())
 
 
@@ -155,6 +173,6 @@ def refused(address, line):
     """Whether the store closes a connection that says ``line``."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=30) as pod, suppress(ConnectionError):
-        pod.sendall(line)
+        pod.sendall(line.encode())
         return pod.recv(1) == b""
     return True

@@ -4,6 +4,9 @@ import copy
 import json
 from typing import Any
 
+import pytest
+from cryptography import x509
+
 from lab import paths, yamlfile
 from lab.cluster.images import catalog
 from lab.inputs import inputs, objects
@@ -11,6 +14,7 @@ from lab.inputs import scale as scales
 from lab.inputs.workload import Workload
 from lab.kafka import forms
 from lab.kafka import login as logins
+from lab.programs.lagscaler import service
 from lab.trial import addresses
 from lab.trial.addresses import asks_scaler, located
 
@@ -30,9 +34,9 @@ SCALED = {
 
 
 def test_a_trigger_is_given_the_address_it_asks():
-    """Scaler, Prometheus, the namespace of a query, and the login of those that ask Kafka, whatever the author's own was.
+    """Scaler, Prometheus, the namespace of a query, and the login of each that asks scaler or Kafka, whatever the author's was.
 
-    Nothing else of the object changes, nor what was given; without a login no reference does.
+    Nothing else of the object changes, nor what was given; without a login no reference to Kafka's does.
     """
     given: Any = copy.deepcopy(SCALED)
     given["spec"]["triggers"] += [
@@ -46,7 +50,8 @@ def test_a_trigger_is_given_the_address_it_asks():
     wanted: Any = copy.deepcopy(given)
     del wanted["metadata"]["namespace"]
     external, prometheus, kafka, apache, _ = wanted["spec"]["triggers"]
-    external["metadata"]["scalerAddress"] = "127.1.2.3:6000"
+    external["metadata"] |= {"scalerAddress": "127.1.2.3:6000", "unsafeSsl": "true"}
+    external["authenticationRef"] = {"name": "lag-scaler-client"}
     prometheus["metadata"] = {"serverAddress": "http://127.0.0.1:1", "query": 'sum(x{namespace="trial-1"})'}
     assert plain == wanted
     for one in (kafka, apache):
@@ -88,13 +93,44 @@ def test_every_pod_of_a_trial_reads_the_login_if_there_is_one():
             assert _variables(container)["KAFKA_SETTINGS"] == wanted, container["name"]
 
 
-def test_a_trials_scaler_reads_a_secret_of_the_trials():
-    """With the clusters that the login is for, by the name that its manifest has."""
+def test_a_trials_scaler_reads_secrets_of_the_trials():
+    """By the names that its manifest has: the clusters that the login is for, a certificate, and the authority of KEDA's."""
     chosen = inputs.read("step-10x", "lasting-4500", Workload(), 1, scales.load("quick"), "binary")
     (scaler,) = (item for item in objects.applied(chosen, {}) if item["metadata"]["name"] == "lag-scaler")
     (container,) = catalog.containers(scaler)
-    for name, key in (("KAFKA_SETTINGS", "settings"), ("CLUSTERS", "clusters")):
-        assert _variables(container)[name] == {"name": addresses.SCALER_LOGIN, "key": key, "optional": True}
+    wanted = [("KAFKA_SETTINGS", addresses.SCALER_LOGIN, "settings"), ("CLUSTERS", addresses.SCALER_LOGIN, "clusters")]
+    wanted += [(f"TLS_{name}", addresses.SCALER_TLS, key) for name, key in (("CERT", "tls.crt"), ("KEY", "tls.key"))]
+    for variable, name, key in [*wanted, ("TLS_CLIENT_CA", addresses.SCALER_TLS, "ca.crt")]:
+        assert _variables(container)[variable] == {"name": name, "key": key, "optional": True}
+
+
+TOKEN, CERTIFICATES = ["store-login"], ["lag-scaler-tls", "lag-scaler-client", "lag-scaler-client"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "slots", "names"), [("lag-4500", 0, []), ("lag-4500", 12, TOKEN), ("lasting-4500", 12, TOKEN + CERTIFICATES)]
+)
+def test_what_a_trial_is_made_of_is_one_anothers_alone(policy, slots, names):
+    """The store's token and the scaler's certificate are of one trial, and pods and KEDA have them; others have none."""
+    chosen = inputs.read("step-10x", policy, Workload(store_slots=slots), 1, scales.load("quick"), "binary")
+    applied = objects.applied(chosen, {})
+    logins, others = addresses.own_logins(applied), addresses.own_logins(applied)
+    assert [one["metadata"]["name"] for one in logins] == names
+    assert all(one["stringData"] != other["stringData"] for one, other in zip(logins[:3], others, strict=False))
+    reads = [_variables(one).get("STORE_TOKEN") for item in applied for one in catalog.containers(item)]
+    assert [one for one in reads if one] == [{"name": "store-login", "key": "token"}] * (2 if slots else 0)
+
+
+def test_keda_and_the_scaler_know_each_other_by_a_certificate_of_the_trials():
+    """The scaler serves with one, and takes KEDA's: both are of the authority that it is told."""
+    tls, secret, reference = addresses.own_logins([SCALED])
+    served, shown = tls["stringData"], secret["stringData"]
+    assert service.credentials(served["tls.crt"], served["tls.key"], served["ca.crt"])
+    assert service.credentials(shown["tlsClientCert"], shown["tlsClientKey"], "")  # the key is the certificate's
+    cert, ca = (x509.load_pem_x509_certificate(pem.encode()) for pem in (shown["tlsClientCert"], served["ca.crt"]))
+    cert.verify_directly_issued_by(ca)
+    targets = {one["parameter"]: (one["name"], one["key"]) for one in reference["spec"]["secretTargetRef"]}
+    assert targets == {key: (secret["metadata"]["name"], key) for key in shown}
 
 
 def test_consumers_alone_come_by_the_proxy():
