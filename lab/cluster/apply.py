@@ -135,7 +135,7 @@ def wait_for_api_service(api: client.ApiClient, name: str, deadline_s: float, ch
 
     def available() -> bool:
         try:
-            return _holds(registration.read_api_service_status(name), "Available")
+            return _holds(registration.read_api_service(name), "Available")
         except ApiException:
             return False
 

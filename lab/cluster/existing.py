@@ -7,6 +7,7 @@ taken over, and go with it. What such a cluster does not show, as the controller
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
+from lab import paths, yamlfile
 from lab.cluster import apply, fit, keda, metrics
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault, NoAnswer
@@ -31,18 +33,7 @@ log = logging.getLogger("lab.cluster")
 
 ANSWER_S = 10.0
 PROCESS_NODE = "process-node"  # the version that the lab's own node gives as its kubelet's: it runs commands, not images
-# What the lab does in a cluster: (verb, API group, resource).
-RIGHTS = (
-    ("create", "", "namespaces"),
-    ("delete", "", "namespaces"),
-    *(("create", "", name) for name in ("configmaps", "secrets", "services")),
-    *(("patch", "apps", name) for name in ("deployments", "deployments/scale", "statefulsets")),
-    ("patch", "batch", "jobs"),
-    *(("patch", "keda.sh", name) for name in ("scaledobjects", "triggerauthentications")),
-    *(("watch", group, name) for group, name in (("", "pods"), ("apps", "deployments"), ("batch", "jobs"))),
-    ("watch", "autoscaling", "horizontalpodautoscalers"),
-    ("get", "apiregistration.k8s.io", "apiservices"),
-)
+ROLES = paths.MANIFESTS / "trials" / "rbac.yaml"
 
 
 @dataclass(frozen=True)
@@ -181,19 +172,28 @@ def _keda(api: client.ApiClient) -> None:
 
 def _rights(api: client.ApiClient, access: Access) -> None:
     if denied := list(_denied(api)):
-        raise LabFault(f"context {access.context} may not {', '.join(denied)}")
+        raise LabFault(f"context {access.context} may not {', '.join(denied)}; manifests/trials/{ROLES.name} would let it")
+
+
+def needs(name: str = "elastic-lab") -> Iterator[tuple[str, str, str]]:
+    """What the ClusterRole ``name`` allows, as (API group, resource, verb): by default what every trial needs."""
+    (role,) = (one for one in yamlfile.documents(ROLES) if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", name))
+    for rule in role["rules"]:
+        yield from itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"])
 
 
 def _denied(api: client.ApiClient) -> Iterator[str]:
-    """What of RIGHTS the cluster denies, in words."""
+    """What the cluster denies of what every trial needs, in words."""
     reviews = client.AuthorizationV1Api(api)
-    for verb, group, resource in RIGHTS:
+    denied: dict[str, list[str]] = {}
+    for group, resource, verb in needs():
         name, _, part = resource.partition("/")
         attributes = client.V1ResourceAttributes(verb=verb, group=group, resource=name, subresource=part)
         spec = client.V1SelfSubjectAccessReviewSpec(resource_attributes=attributes)
         answer = reviews.create_self_subject_access_review(client.V1SelfSubjectAccessReview(spec=spec)).status
         if not (answer and answer.allowed):
-            yield f"{verb} {resource}"
+            denied.setdefault(resource, []).append(verb)
+    return (f"{'/'.join(verbs)} {resource}" for resource, verbs in denied.items())
 
 
 def _nodes(api: client.ApiClient, access: Access) -> None:

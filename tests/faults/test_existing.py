@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from kubernetes import client, config
 
 from lab import yamlfile
-from lab.cluster import apply, existing
+from lab.cluster import apply, controlplane, existing
 from lab.errors import LabFault
 from lab.host import processes, runs
 from lab.inputs import inputs
@@ -49,15 +49,22 @@ ORDERS: dict[str, Any] = {
 }
 
 
+@pytest.fixture(scope="module")
+def account(cluster):
+    """The kubeconfig of an account that has the committed rights and no others."""
+    apply.objects(cluster.api(), controlplane.rights("trials/rbac"))
+    return cluster.plane.service_account("elastic-lab", "elastic-lab")
+
+
 @pytest.fixture
-def access(cluster):
-    """The session's cluster, as a user would name it."""
-    return named(cluster)
+def access(cluster, account):
+    """The session's cluster, as a user would name it who gives the lab an account of its own."""
+    return named(cluster, kubeconfig=account)
 
 
-def named(cluster, image=None):
+def named(cluster, image=None, kubeconfig=None):
     """How a user would say that a cluster of the lab's is reached."""
-    file, kafka = cluster.run / "kubeconfig", (cluster.bootstrap, cluster.pod_bootstrap, cluster.kafka_settings)
+    file, kafka = kubeconfig or cluster.run / "kubeconfig", (cluster.bootstrap, cluster.pod_bootstrap, cluster.kafka_settings)
     return existing.Access(file, context(file), *kafka, cluster.prometheus_url, image)
 
 
@@ -232,7 +239,7 @@ def test_all_that_does_not_answer_is_said_at_once(access, monkeypatch):
 def test_what_a_user_may_not_do_is_named(access, cluster):
     """An account without rights: it may not even create the trial's namespace."""
     account = cluster.plane.service_account("default", "nobody")
-    with pytest.raises(LabFault, match="may not create namespaces, delete namespaces, "):
+    with pytest.raises(LabFault, match="may not create/delete/list namespaces, delete/list/watch pods, get pods/log, "):
         existing.up(dataclasses.replace(access, kubeconfig=account, context=context(account)))
 
 

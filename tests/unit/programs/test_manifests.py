@@ -1,4 +1,4 @@
-"""The manifests of the controller and of the lag scaler: pods that may do nothing but their work, and what they are told."""
+"""The manifests of controller, lag scaler and trials' account, which may do nothing but their work, and what pods are told."""
 
 import ast
 import subprocess
@@ -9,18 +9,21 @@ import pytest
 import yaml
 
 from lab import paths, yamlfile
-from lab.cluster import fit
+from lab.cluster import existing, fit
 from lab.cluster.certs import Authority
 from lab.cluster.images import catalog, make
 from lab.inputs import controller, inputs, objects, scaledobject
 from lab.inputs import scale as scales
 from lab.inputs.triggers import persistent_lag
 from lab.inputs.triggers.external import External
-from lab.inputs.workload import Workload
+from lab.inputs.workload import STATEFUL_SET, Workload
+from lab.kafka import login
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.programs.lagscaler.__main__ import flags
 from lab.record.store import Record
+from lab.trial import addresses
+from lab.trial.watch import KINDS
 from tests.suite import refused
 from tests.unit.measure import whole
 
@@ -158,3 +161,30 @@ def test_the_scaledobject_is_understood_on_both_sides():
     chosen = persistent_lag.parse(sent, "here")
     assert chosen.source.topic == "events"
     assert (chosen.rule.target, chosen.rule.sustain_s, chosen.rule.allow_idle) == (1500, 120, True)
+
+
+STATIC = Workload(membership="static", pod_owner=STATEFUL_SET)
+TRIALS = {
+    "lasting-4500": Workload(store_slots=1),
+    "zero-4500-hpa": Workload(),
+    "half-taken": STATIC,
+    "controller-4500": Workload(),
+}
+
+
+def acts(items, *verbs):
+    """These verbs on each kind of ``items``, as RBAC names them."""
+    return {(item["apiVersion"].rpartition("/")[0], f"{item['kind'].lower()}s", verb) for item in items for verb in verbs}
+
+
+@pytest.mark.parametrize("policy", TRIALS)
+def test_an_account_of_the_committed_rights_may_do_what_a_trial_does(policy):
+    """It applies, deletes and watches; the rights that are optional are a LagController's, and the list of nodes."""
+    chosen = inputs.read("plateau", policy, TRIALS[policy], 1, scales.load("quick"), "binary")
+    applied = [*objects.applied(chosen, chosen.environment("127.0.0.1:1", "run")), objects.producer(chosen)]
+    logins = [*addresses.login_objects(login.new(), "127.0.0.1:1"), *addresses.own_logins(applied)]
+    needed = acts([*applied, *logins], "create", "patch") | acts(applied, "delete")
+    needed |= acts([{"apiVersion": version, "kind": kind} for version, kind in KINDS], "list", "watch")
+    optional = set(existing.needs("elastic-lab-optional"))
+    assert needed - set(existing.needs()) <= optional
+    assert (needed & optional == set()) is (policy != "controller-4500")
