@@ -64,6 +64,9 @@ def verdict(*values, kind="claim"):
         (None, 0, (0.1, 0.1), None, ""),
         (None, 0, (0.1, 0.1, 0.3), False, "expected held in every run, now held 2 of 3 (0.1 of the rate)"),
         (0, 4, (0.4, None), None, "run 2 of 2: no dip"),  # what has no number is no breach that was expected
+        (None, 0, (0.4,), False, "expected held in every run, now held 0 of 1 (0.4 of the rate)"),
+        (0, 19, (0.1,), True, "as expected: breached (0.42 of the rate, 0 of 19 held)"),  # just as rare as LEVEL
+        (0, 20, (0.1,), False, "expected breached (0.42 of the rate, 0 of 20 held), now held 1 of 1 (0.1 of the rate)"),
     ],
 )
 def test_a_difference_has_both_numbers(held, of, values, as_expected, note):
@@ -86,6 +89,7 @@ def test_no_rate_excuses_what_must_hold(kind):
     [
         (ONE | {"held": 5}, "night", r"night\.a\.b\.held: 5 is not allowed; allowed: 0 to 4, the runs"),
         (ONE | {"of": 0}, "night", r"night\.a\.b\.held: 0 is not allowed"),
+        (ONE | {"held": -1}, "night", r"night\.a\.b\.held: -1 is not allowed"),
         (ONE | {"held": "0 of 4"}, "night", r"night\.a\.b\.held: '0 of 4' is not allowed; allowed: a whole number"),
         (ONE | {"when": 1}, "night", r"night\.a\.b\.when: 1 is not allowed; allowed: no field of that name"),
         (ONE, "day", r"suite: 'day' is not allowed; allowed: one of night"),
@@ -96,6 +100,14 @@ def test_a_bad_file_is_one_clear_line(tmp_path, entry, suite, line):
     (tmp_path / "expected.yaml").write_text(yaml.safe_dump({"night": {"a": {"b": entry}}}))
     with pytest.raises(InputError, match=line):
         expectation.read(tmp_path / "expected.yaml", suite)
+
+
+@pytest.mark.parametrize(("held", "of"), [(0, 1), (1, 1), (4, 4)])
+def test_none_held_and_all_held_are_counts_like_any(tmp_path, held, of):
+    """Of one run, too."""
+    file = tmp_path / "expected.yaml"
+    file.write_text(yaml.safe_dump({"night": {"a": {"b": ONE | {"held": held, "of": of}}}}))
+    assert expectation.read(file, "night").known["a"]["b"] == Known(**ONE | {"held": held, "of": of})
 
 
 @pytest.mark.services

@@ -1,5 +1,6 @@
 """Paired differences against a printed example, against every outcome there is, and against noise."""
 
+import math
 from itertools import product
 from statistics import median
 
@@ -88,7 +89,7 @@ def test_a_pair_without_a_number_is_no_data():
     assert "pair 2: no sample" in found.estimate.why
     assert discern(found, SAME).value is None
     assert discern(FAR, found).why == "no sample"
-    for one, other in (([], []), (lag(1, 2), lag(1, 2, 3))):
+    for one, other in (([], []), (lag(1, 2), lag(1, 2, 3)), (lag(1, 2, 3), lag(1, 2))):
         with pytest.raises(ValueError, match="are no pairs"):
             paired(one, other)
 
@@ -145,7 +146,7 @@ def test_a_difference_that_noise_makes_too_is_not_told_from_it():
     assert over_noise(paired(lag(None), lag(1)), SAME).why == "pair 1: no sample"
 
 
-@pytest.mark.parametrize(("pairs", "said"), [(1, "1 pair"), (5, "5 pairs")])
+@pytest.mark.parametrize(("pairs", "said"), [(1, "1 pair"), (2, "2 pairs"), (5, "5 pairs")])
 def test_few_pairs_are_no_data_however_far_apart(pairs, said):
     """One pair is a point, and five hold with 93.75 %: a claim on them is neither held nor a breach of the record."""
     far, same = paired(lag(*[900] * pairs), lag(*range(pairs))), paired(lag(*range(pairs)), lag(*range(pairs)))
@@ -154,3 +155,48 @@ def test_few_pairs_are_no_data_however_far_apart(pairs, said):
         assert few.why.startswith(f"{said}: a difference is claimed from 6 on (--repeat 6)")
         assert judge(few > 0, "x").verdict == judge(few <= 0, "x").verdict == NO_DATA
     assert not isinstance(discern(NEAR, SAME), Undecided)
+
+
+def test_a_comparison_is_told_as_figures():
+    """With the unit in the names, where there is one. A difference of 0 is neither above nor below."""
+    found = paired(lag(6, 4, 9, 5, 4.5), lag(4, 5, 6, 5, 5))
+    assert (found.above, found.below) == (2, 2)
+    told = [f"{name} (messages)" for name in ("difference", "at least", "at most")]
+    others = {"confidence": found.confidence, "pairs": 5, "pairs above": 2, "pairs below": 2, "sign test, p": 1.0}
+    figures = found.figures()
+    assert list(figures) == [*told, *others]
+    assert {name: figures[name] for name in others} == others
+    assert [figures[name].value for name in told] == [found.estimate.value, found.low.value, found.high.value]
+    bare = [Quantity("x", "", value) for value in (1, 2)]
+    assert list(paired(bare, bare).figures())[:3] == ["difference", "at least", "at most"]
+
+
+def test_pairs_have_the_name_and_the_unit_of_the_first():
+    """Where their runs are called differently."""
+    found = paired([Quantity("lag", "messages", 3), Quantity("peak", "pods", 5)], lag(1, 2))
+    assert (found.estimate.name, found.estimate.unit) == ("lag, first less second", "messages")
+    assert {one.name for one in found.differences} == {found.estimate.name}
+
+
+def test_without_a_number_nothing_is_counted():
+    """Neither above nor below, and no confidence: also where one is not a number."""
+    found = paired(lag(9, math.nan), lag(1, 2))
+    assert (found.estimate.value, found.estimate.why) == (None, "not a number")
+    assert (found.confidence, found.above, found.below, found.p) == (0, 0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0, "+0"), (-0.12345, "-0.123"), (998.6, "+999"), (999.6, "+1,000"), (1000, "+1,000"), (-23_512.4, "-23,512")],
+)
+def test_a_difference_has_its_sign_and_no_power_of_ten(value, said):
+    """Three significant digits, or all before the point."""
+    assert str(Pairs(6, value, value, 0.97, 7, 2)) == f"{said} to {said} (97 %), n = 6 pairs; 7 A/A pairs differ by up to 2"
+
+
+def test_what_is_beside_the_noise_has_its_number_of_pairs():
+    """Over the noise, which is then 1. The difference itself is compared like any quantity."""
+    assert judge(over_noise(FAR, SAME) <= 1, "x").pairs == Pairs(
+        6, FAR.low.value / 2, FAR.high.value / 2, FAR.confidence, 6, 1.0
+    )
+    assert judge(discern(FAR, SAME) == FAR.estimate.value, "x").verdict == HELD

@@ -1,6 +1,7 @@
 """Quantities, measures and claims: a missing number is carried on and never passes."""
 
 import copy
+import json
 import math
 import pickle
 from dataclasses import replace
@@ -9,8 +10,8 @@ import pytest
 
 from lab.errors import NoData
 from lab.judge.claim import BREACHED, HELD, NO_DATA, absent, judge
-from lab.judge.measure import Measure, detail, measure, number
-from lab.judge.quantity import Bound, Quantity
+from lab.judge.measure import Measure, detail, measure, number, quantity
+from lab.judge.quantity import NO_REASON, Bound, Quantity, absence
 
 SEVEN, NONE, NAN = (Quantity("flips", "flips", value, why) for value, why in ((7, ""), (None, "no sample"), (math.nan, "")))
 
@@ -82,7 +83,13 @@ def test_a_verdict_says_beside_its_number_what_it_leaves_out():
     )
     assert str(judge(SEVEN <= 8, "")) == "flips: 7 flips, wanted ≤ 8 flips: held"
     lacking = absent("no sample")
-    assert (lacking.verdict, lacking.kind, lacking.note, lacking.bound) == (NO_DATA, "control", "no sample", 0)
+    assert (lacking.verdict, lacking.kind, lacking.note, lacking.operator, lacking.bound) == (
+        NO_DATA,
+        "control",
+        "no sample",
+        "==",
+        0,
+    )
     with pytest.raises(ValueError, match="kind 'guess'; allowed: invariant, control, claim"):
         judge(SEVEN == 7, "calm", kind="guess")
 
@@ -123,3 +130,47 @@ def test_a_measure_is_made_of_exactly_what_it_declares():
     with pytest.raises(TypeError, match="first, second, who; not as declared: frist"):
         Pair(frist=1, first=1, second=2, who="a")
     assert Pair(first=1, second=2, who="a") == pair(1) != pair(2)
+    with pytest.raises(TypeError, match="first, second, who; not as declared: second, who"):
+        Pair(first=1)
+
+
+@quantity("s", "gap")
+def gap(seconds):
+    """The seconds, of which there may be none."""
+    if seconds is None:
+        raise NoData("no gap")
+    return seconds
+
+
+def test_a_function_of_one_number_has_its_reason_where_there_is_none():
+    """With its unit, as a number has."""
+    assert (gap(3.0).value, gap(3.0).unit) == (3, "s")
+    assert (gap(None).value, gap(None).unit, gap(None).why) == (None, "s", "no gap")
+
+
+@pytest.mark.parametrize(
+    ("figure", "why"),
+    [(7, ""), (SEVEN, ""), (None, NO_REASON), (math.nan, NO_REASON), (NONE, "no sample"), (NAN, NO_REASON)],
+)
+def test_a_figure_without_a_number_says_why(figure, why):
+    """A quantity's own reason, where it has one."""
+    assert absence(figure) == why
+
+
+def test_a_number_has_every_unit_and_divisor_but_0():
+    """Names and units are as they are told, and stay where they are not. A quantity is no key: equality is a comparison."""
+    renamed = SEVEN.named("peaks"), SEVEN.named("peaks", "x")
+    assert [(one.name, one.unit, one.value) for one in renamed] == [("peaks", "flips", 7), ("peaks", "x", 7)]
+    assert [(SEVEN / one).value for one in (1, -2)] == [7, -3.5]
+    assert (SEVEN / 0.0).why == "the divisor is 0"
+    assert str(Quantity("time", "s", 14) / SEVEN) == "time over flips: 2 s / flips"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(SEVEN)
+
+
+@pytest.mark.parametrize(("word", "passes"), [("held", True), *((word, False) for word in ("breached", "no data", "invalid"))])
+def test_a_verdict_passes_by_its_word(word, passes):
+    """As it is read from a file, too."""
+    found = replace(judge(SEVEN == 7, "calm"), verdict=json.loads(f'"{word}"'))
+    assert found.passes is passes
+    assert replace(found, as_expected=not passes).passes is not passes

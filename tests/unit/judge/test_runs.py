@@ -6,9 +6,10 @@ import pytest
 
 from lab.errors import NoData
 from lab.judge.aggregate import largest, median
-from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
+from lab.judge.claim import BREACHED, HELD, NO_DATA, Repeats, judge
 from lab.judge.measure import Measure, detail, measure, number, quantity
-from lab.judge.quantity import repeated
+from lab.judge.origin import MESSAGES, TIME, Origin
+from lab.judge.quantity import Quantity, in_blocks, repeated
 from lab.judge.runs import Runs
 
 
@@ -98,6 +99,7 @@ def test_a_verdict_of_runs_says_how_often_the_worst_and_the_interval():
     assert f"wanted ≤ 5 messages/s ({said}): breached" in str(found)
     assert judge(hold(Runs([3, 1])).growth >= 1, "x").repeats.worst == 1
     assert judge(hold(Runs([3, 1])).growth == 2.5, "x").repeats.worst == 1
+    assert judge(hold(Runs([3, 1, 6])).growth == 2.5, "x").repeats.worst == 6
     unknown = judge(hold(Runs([1, -1])).growth < 5, "it ends")  # the summary of the others would hide the one without
     assert (unknown.measured, unknown.note, str(unknown.repeats)) == (None, "run 2 of 2: no sample", "held in 1 of 2")
     no_number = judge(hold(Runs([1, math.nan])).growth < 5, "it ends")
@@ -109,3 +111,18 @@ def test_a_single_run_is_judged_like_a_record():
     assert (hold(Runs([1])), age(Runs([8]), 2).runs) == (hold(1), ())
     found = judge(hold(Runs([1])).growth < 5, "it ends")
     assert (found.verdict, found.measured, found.repeats) == (HELD, 1, None)
+
+
+@pytest.mark.parametrize("missing", ["worst", "low", "high", "confidence"])
+def test_repeats_without_one_of_their_numbers_are_counted_alone(missing):
+    """Whichever of them a file has not."""
+    known = {"worst": 6.0, "low": 1.0, "high": 6.0, "confidence": 0.97, missing: None}
+    assert str(Repeats(6, 5, **known)) == "held in 5 of 6"
+
+
+def test_several_have_the_name_the_unit_and_the_origin_of_the_first():
+    """And what was not repeated is one block of itself."""
+    first = Quantity("lag", "messages", 4, origin=Origin(("a",), MESSAGES))
+    found = repeated([first, Quantity("lag of b", "pods", 2, origin=Origin(("b",), TIME))])
+    assert (found.name, found.unit, found.value, found.origin) == ("lag", "messages", 3, first.origin)
+    assert [len(blocks) for blocks in in_blocks([first, first])] == [1, 1]

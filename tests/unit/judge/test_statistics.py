@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.judge.aggregate import count_flips, largest, median, smallest, spread, total
+from lab.judge.aggregate import confidence, count_flips, enclosing, largest, median, smallest, spread, total
 from lab.judge.quantity import Quantity
 from lab.judge.samples import differences, mann_whitney, relative_errors
 
@@ -29,6 +29,12 @@ def test_one_that_is_missing_is_no_data(aggregate):
     assert (aggregate([]).value, aggregate([]).why) == (None, "there is no quantity to aggregate")
 
 
+def test_the_first_gives_name_and_unit():
+    """Whatever the others are called."""
+    found = total([Quantity("lag", "messages", 4), Quantity("lag of b", "pods", 1)])
+    assert (found.name, found.unit, found.value) == ("lag", "messages", 5)
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 8, 9, 12, 15])
 def test_the_confidence_is_the_share_of_all_outcomes(n):
     """Of the 2^n ways n values can lie about the median, the interval's ranks hold it in just that share; 95 % from n = 9."""
@@ -43,6 +49,12 @@ def test_the_confidence_is_the_share_of_all_outcomes(n):
     else:
         assert (low, high) == (0, n - 1)
         assert found.confidence == pytest.approx(1 - 2 ** (1 - n))
+
+
+def test_an_interval_of_just_95_percent_is_taken():
+    """As the narrowest. Fewer outcomes than two leave no confidence, and no number below 0."""
+    assert enclosing(range(80), [1] * 80) == (1, 78, 0.95)
+    assert confidence([1], 1) == 0
 
 
 @pytest.mark.parametrize(("ups", "flips"), [("", 0), ("uu", 0), ("du", 1), ("udduudu", 2), ("ud", 0)])
@@ -74,6 +86,8 @@ def test_no_value_is_refused(values):
         ([0.161, 0.1, 0.2], "0.16 (0.10-0.20, n = 3, 75 %)"),
         ([23_512.4, 21_000], "22,256 (21,000-23,512, n = 2, 50 %)"),
         ([0, 0, 0], "0 (0-0, n = 3, 75 %)"),
+        ([0.5, 1, 30], "1.0 (0.5-30.0, n = 3, 75 %)"),
+        ([-0.2, 0, 0.001], "0.00 (-0.20-0.00, n = 3, 75 %)"),  # of the ends where the median is 0
         ([math.inf], "inf (inf-inf, n = 1, 0 %)"),  # a recovery that never came is a value
     ],
 )
@@ -89,7 +103,7 @@ def test_quantities_keep_their_name_and_unit():
     assert [str(one) for one in (found.low, found.median, found.high)] == ["reaction: 4 s", "reaction: 5 s", "reaction: 6 s"]
     missing = spread([*seconds, Quantity("reaction", "s", None, "no pod")])
     assert [one.why for one in (missing.low, missing.median, missing.high)] == ["no pod"] * 3
-    assert (missing.n, str(missing)) == (4, "no data (no pod)")
+    assert (missing.n, missing.confidence, str(missing)) == (4, 0, "no data (no pod)")
 
 
 VALUES = st.lists(st.floats(0.1, 1e6), min_size=1, max_size=7)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.charts.breakdown import reaction_breakdown
+from lab.inputs import own_consumer
 from lab.inputs.own_consumer import BLACK_BOX, OFF
 from lab.inputs.workload import Workload
 from lab.measure.delivery import COMMITTED, EXACTLY_ONCE, guarantee
@@ -86,6 +87,8 @@ def test_what_needs_receipts_has_no_data_and_says_what_stands_in_its_place(black
     """All is committed, or not; the best drain takes each partition's share from the log."""
     assert guarantee(replace(black_box.inputs, workload=Workload())) is EXACTLY_ONCE
     assert guarantee(replace(black_box.inputs, driver=OFF)) is None
+    assert guarantee(replace(black_box.inputs, workload=Workload(**WORK | {"rung": own_consumer.REPORTS}))) is COMMITTED
+    assert guarantee(replace(black_box.inputs, driver="another/driver", workload=Workload())) is EXACTLY_ONCE
     assert guarantee(black_box.inputs) is COMMITTED
     assert COMMITTED.missing(black_box).value == 2
     assert "rung: black-box" in EXACTLY_ONCE.missing(black_box).why

@@ -1,4 +1,7 @@
-"""Validity on records in which every number is known: each gate by itself, and "no data" where a record has nothing to say."""
+"""Validity on records in which every number is known: each gate by itself, "no data" where a record has nothing to say.
+
+Punctuality: how late the producer was.
+"""
 
 import pandas as pd
 import pytest
@@ -7,7 +10,7 @@ from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.judge import gates
 from lab.judge.claim import INVALID, NO_DATA
 from lab.judge.gates import GATES, VALID
-from lab.measure.validity import Validity, judge_validity, validity
+from lab.measure.validity import Validity, judge_validity, punctuality, validity
 from lab.record.trial import Deadlines
 from lab.trial.load import COLUMNS
 
@@ -15,9 +18,10 @@ from .built import receipt, record, sealed
 from .conftest import report
 from .whole import decreed, scaled
 
-TIMES = {"settling": 0, "driving": 10, "ended": 30}
+TIMES = {"settling": 3, "driving": 10, "ended": 30}
 QUICK = {"name": "quick", "time": 30, "rate": 1}
 POLL = (Compressed("spec.pollingInterval", 60, 2),)
+LAG = CompressedLag("x.lagThreshold", 4500, 150)
 
 
 def load(folder, **grown):
@@ -38,7 +42,7 @@ def built(folder, late_ms=1.0, gaps=(), torn=0.0, done=DONE, more=None, **grown)
     rows = [{"t": t, "metric": "kafka_consumergroup_lag_sum", "pod": "", "labels": "{}", "value": 1.0} for t in samples]
     rows += [row | {"metric": "kafka_consumergroup_lag", "labels": '{"partition": "0"}'} for row in rows]
     rows[9]["value"] += torn
-    told = [report(30, "producer", "produced", late_p99_ms=late_ms)]
+    told = [report(t, "producer", "produced", late_p99_ms=ms) for t, ms in ((29, 99.0), (30, late_ms))]  # the last counts
     receipts = [receipt("a", start, end, 10, part) | {"first": first, "last": first + 9} for part, first, start, end in done]
     limits = Deadlines(settle_s=100, replay_s=1, end_s=1, ledger_s=1)
     tables = {"samples": rows, "group_events": told, "receipts": receipts}
@@ -67,7 +71,7 @@ def test_a_trial_at_rest_is_valid(tmp_path):
         "order": 0,
         "clock": 0,
         "rounding": 0,
-        "settle": 0.1,
+        "settle": 0.07,
     }
 
 
@@ -82,20 +86,22 @@ def test_a_trial_at_rest_is_valid(tmp_path):
         ("foreign_load", {"busy_s": 19.0, "others_s": 5.0}, 0.25),
         # A trial that takes 2 s of two cores' 40 leaves 38; over its own time 1.9 s would be 0.95.
         ("", {"own_s": 2.0, "others_s": 1.9}, 0.05),
-        ("foreign_load", {"own_s": 2.0, "others_s": 7.6}, 0.2),
+        ("foreign_load", {"own_s": 1.0, "others_s": 7.8}, 0.2),
         ("scrape_gap", {"gaps": (15.0, 15.5, 16.0)}, 4),
         ("lag_sum", {"torn": -3.0}, 3),
         ("order", {"done": [*DONE, (2, 0, 14.0, 15.0), (2, 10, 14.9, 16.0), (2, 20, 13.0, 13.5)]}, 2),
         # One that was done again is no contradiction.
         ("", {"done": [*DONE, (2, 0, 12.0, 13.0), (2, 0, 18.0, 19.0), (2, 10, 13.0, 14.0)]}, 0),
+        ("", {"done": [*DONE, (2, 0, 12.0, 13.0), (2, 9, 12.5, 14.0)]}, 0),  # in part
         ("clock", {"more": {"clock_moved_s": -0.2}}, 2),
         ("clock", {"more": {"clock_moved_s": 0.1, "inputs": {"scale": QUICK}, "policy_times": POLL}}, 2),
         ("rounding", {"more": {"policy_times": (Compressed("pollingInterval", 15, 1),), "inputs": {"scale": QUICK}}}, 1),
         ("rounding", {"more": {"policy_lags": (CompressedLag("x.lagThreshold", 10, 8),)}}, 0.2),
+        ("", {"more": {"policy_lags": (LAG,), "policy_times": POLL, "inputs": {"scale": QUICK}}}, 0),
         # An activation is rounded down, and a time of 0 stays one.
         ("", {"more": {"policy_lags": (CompressedLag("x.activationLagThreshold", 10, 5),)}}, 0),
         ("", {"more": {"policy_times": (Compressed("x.cooldownPeriod", 0, 0),)}}, 0),
-        ("settle", {"more": {"deadlines": Deadlines(15, 1, 1, 1)}}, 10 / 15),
+        ("settle", {"more": {"deadlines": Deadlines(10, 1, 1, 1)}}, 0.7),
     ],
 )
 def test_each_gate_fails_by_its_own_cause(name, how, wanted, tmp_path):
@@ -153,3 +159,30 @@ def test_a_load_of_before_counts_all_tasks_less_the_trials_own(tmp_path):
     file = tmp_path / "load.parquet"
     pd.read_parquet(file).drop(columns="others_s").to_parquet(file)
     assert validity(sealed(tmp_path)).foreign_load.number == pytest.approx(0.25)
+    load(tmp_path, busy_s=15.0)  # it is counted at ticks, and may be less
+    pd.read_parquet(file).drop(columns="others_s").to_parquet(file)
+    assert validity(sealed(tmp_path)).foreign_load.value == 0
+
+
+DRIVERS = ("ridehailing/locust", "another/driver")
+LATE = {"late_p50_ms": 0.4, "late_p99_ms": 7.5, "late_max_ms": 31.0}
+
+
+def test_the_producers_lateness_is_its_tallys(tmp_path):
+    """Of two tallies the worse counts."""
+    told = [report(5, "producer", "produced", **LATE), report(9, "producer", "produced", **LATE | {"late_p99_ms": 2.0})]
+    found = punctuality(record(tmp_path, group_events=told))
+    assert (found.median_ms.value, found.p99_ms.value, found.worst_ms.value) == (0.4, 7.5, 31.0)
+
+
+@pytest.mark.parametrize(
+    ("told", "inputs", "why"),
+    [
+        ([], {}, "no tally"),
+        ([report(5, "producer", "produced", acked=1)], {}, "no late_p50_ms"),
+        *(([report(5, "producer", "produced", **LATE)], {"driver": driver}, "keeps no schedule") for driver in DRIVERS),
+    ],
+)
+def test_without_a_schedule_there_is_no_lateness(tmp_path, told, inputs, why):
+    """No data, and not 0."""
+    assert why in punctuality(record(tmp_path, group_events=told, inputs=inputs)).p99_ms.why

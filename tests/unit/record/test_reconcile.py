@@ -153,12 +153,19 @@ def test_totals_count_what_is_too_much_to_name(monkeypatch: pytest.MonkeyPatch) 
         ("a", 0, -1, 4, 6, 0, 1.0, 2.0),
         ("a", 0, 0, 4, 5, 0, 2.0, 1.0),
         (None, 0, 0, 4, 5, 0, 1.0, 2.0),
+        ("a", 0, 5, 4, 0, 0, 2.0, 1.0),
+        (None, 0, -1, 4, 6, 0, 1.0, 2.0),
     ],
 )
 def test_a_receipt_that_is_none_is_a_fault_of_the_lab(receipt: tuple[object, ...]) -> None:
-    """Ends the wrong way round or a missing field is no finding about the consumers: the ledger refuses it."""
+    """Ends the wrong way round or a missing field is no finding about the consumers: the ledger refuses it, also with both."""
     with pytest.raises(LabFault, match="1 of 1 receipts"):
         reconciled([], [receipt])
+
+
+def test_a_receipt_of_no_time_is_one() -> None:
+    """A clock may not have gone on between its ends."""
+    assert reconciled([], [("a", 0, 0, 0, 1, 0, 2.0, 2.0)]).receipts == 1
 
 
 def test_ctrl_c_stays_pythons(session):

@@ -52,7 +52,7 @@ def test_dead_exactly_as_injected(tmp_path):
     made = settled(tmp_path, letters(POISON))
     found = dead_letters(made)
     assert (found.injected.value, found.dead.value, found.unaccounted.value) == (len(POISON), len(POISON), 0)
-    assert (found.without_letter.value, found.surplus.value, found.unreasoned.value) == (0, 0, 0)
+    assert (found.without_letter.value, found.surplus.value, found.unreasoned.value, found.attempts.value) == (0, 0, 0, 4)
     (tmp_path / "inputs" / "configmap-trial.yaml").unlink()  # without it no letter's source can be told right or wrong
     assert "no configmap-trial" in dead_letters(made).unreasoned.why
     other = next((seq % 4, seq // 4) for seq in range(MESSAGES) if not FAILURES.fails(0, 0, seq, 1))
@@ -73,13 +73,21 @@ def test_a_letter_names_the_topic_of_its_partition(tmp_path):
     assert dead_letters(Record(tmp_path)).unreasoned.value == 0
 
 
-WRONG = [{"attempts": 3}, {"error": ""}, {"topic": ""}, {"topic": "other"}, {"first_failure": 9.0}, {"seq": MESSAGES + 1}]
+WRONG = [{"attempts": 3}, {"attempts": 5}, {"error": ""}, {"topic": ""}, {"topic": "other"}, {"first_failure": 9.0}]
+WRONG += [{"seq": MESSAGES + 1}, {"seq": -1}, {"attempts": 3, "error": ""}, {"first_failure": 9.0, "seq": -1}]
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_reason_is_counted(tmp_path, wrong):
-    """Each letter whose headers, or whose message, are not what they should be."""
+    """Each letter whose headers, or whose message, are not what they should be, and once however much is wrong."""
     assert dead_letters(settled(tmp_path, letters(POISON, **wrong))).unreasoned.value == len(POISON)
+
+
+def test_a_letter_at_the_first_failure_is_right_and_none_has_no_attempts(tmp_path):
+    """Without a retry both times are one."""
+    assert dead_letters(settled(tmp_path / "at-once", letters(POISON, first_failure=8.0))).unreasoned.value == 0
+    found = dead_letters(settled(tmp_path / "none", letters(POISON).iloc[:0]))
+    assert (found.without_letter.value, found.unreasoned.value, found.attempts.value) == (len(POISON), 0, None)
 
 
 def test_a_record_of_before_dead_letters_is_no_data_and_still_judged(tmp_path):
