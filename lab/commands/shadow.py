@@ -28,7 +28,7 @@ from lab.commands.profile import length
 from lab.commands.situation import writable
 from lab.commands.sync import MOST_PARTITIONS
 from lab.commands.text import as_json, number, table
-from lab.errors import BREACHED, HELD, InputError, LabFault
+from lab.errors import BREACHED, HELD, InputError, LabFault, report, together
 from lab.flags import NAME, Flags, whole
 from lab.flags import number as between
 from lab.foresee import shadow
@@ -48,6 +48,7 @@ WATCH = "Watch"  # the kind of the last row of what is saved
 FOR_S = 1800.0
 MOST_S = 7 * 86_400.0
 MOST_PAST_S = 90 * 86_400.0
+OF_THE_PAST = ("to", "prometheus", "scaledobject", "query")  # flags of --backtest alone
 MORE_S = 60.0  # than the watch lasts, until it is given up
 
 
@@ -88,15 +89,24 @@ def add_flags(parser: Flags) -> None:
 
 def run(options: Namespace) -> int:
     """Watch, answer and print. Returns the exit code: 1 where there is no verdict."""
-    if (options.pod_rate is None) != (options.start_s is None):
-        raise InputError("command line", "--start-s, --pod-rate", None, "both, or neither")
-    if options.pod_rate is not None and options.partitions is None:
-        raise InputError("command line", "--partitions", None, f"1 to {MOST_PARTITIONS:,}, for --pod-rate")
+    _check(options)
     wanted = scaledobject_file.load(options.candidate).scaled if options.candidate else None
     controller = Controller(tolerance=options.tolerance, downscale_stabilization_s=options.downscale_stabilization_s)
     answer = backtest.answer(options, wanted, controller) if options.backtest else _watched(options, wanted, controller)
     print(as_json(asdict(answer)) if options.json else "\n".join(_lines(answer)))
     return BREACHED if answer.trust.reasons else HELD
+
+
+def _check(options: Namespace) -> None:
+    """Raise :class:`InputError` for all flags that do not fit together."""
+    past = [f"--{name}" for name in OF_THE_PAST if vars(options)[name]]
+    with together():
+        if past and not options.backtest:
+            report(InputError("command line", "--backtest", None, f"a length such as 30d, which {', '.join(past)} would read"))
+        if (options.pod_rate is None) != (options.start_s is None):
+            report(InputError("command line", "--start-s, --pod-rate", None, "both, or neither"))
+        if options.pod_rate is not None and options.partitions is None:
+            report(InputError("command line", "--partitions", None, f"1 to {MOST_PARTITIONS:,}, for --pod-rate"))
 
 
 def _watched(options: Namespace, wanted: ScaledObject | None, controller: Controller) -> Shadow:
@@ -132,7 +142,7 @@ def _answer(options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledOb
                     "what the candidate asks for: its windows were never full of what the live HPA saw: watch longer"
                 )
         policies = [there, *([wanted] if wanted else [])]
-        closed, lacks = backtest.close(options, policies, _points(decided), until, sync_s, controller)
+        closed, lacks = backtest.close(options, policies, points(decided), until, sync_s, controller)
         missing += lacks
     return Shadow(
         scaledobject=scaled[-1].name,
@@ -156,7 +166,7 @@ def _events(rows: Sequence[dict[str, Any]], kind: str | None) -> list[Watched]:
     return [Watched(float(row["t"]), str(row["name"]), str(row["event"]), row["object"]) for row in chosen]
 
 
-def _points(decided: Sequence[Decided]) -> list[Point]:
+def points(decided: Sequence[Decided]) -> list[Point]:
     """The group at each sync; where a sync saw no lag, that of the one before."""
     found: list[Point] = []
     for one in decided:

@@ -13,8 +13,10 @@ from lab.foresee.group import Consumers
 from lab.foresee.scraped import Sample
 from lab.foresee.shadow import AGREED, EDGE, OTHERWISE, UNREAD, WARMING
 from lab.foresee.situation import controller_of
-from lab.inputs import scaledobject
-from tests import explained
+from lab.inputs import inputs, scaledobject
+from lab.inputs import scale as scales
+from lab.record import store
+from tests import deployed, explained
 from tests.records import FOLDER
 from tests.unit.foresee.test_explain import (
     BEGIN,
@@ -163,3 +165,24 @@ def test_what_a_backtest_lacks_is_one_line(capsys, given, lacks):
     """Exit code 2."""
     assert main([*ASKED[:2], *given]) == 2
     assert f"{lacks}: missing; allowed: what --backtest reads" in capsys.readouterr().err
+
+
+def test_the_proof_compares_what_was_foretold_with_what_came():
+    """A committed trial that stands as its own candidate: what came is counted as the watch counts it."""
+    live = store.find(FOLDER, "step-ups-lag-4500-window-30-down-100-30s-8ae655c3")
+    closed, begin_s = deployed.foretell(live, live.policy)
+    came = deployed.did(live, begin_s)
+    assert came.pod_minutes == pytest.approx(closed.live.pod_minutes, rel=0.01)
+    assert came.flips == closed.live.flips > 0
+    told = deployed.foretold(live, live)
+    assert told.pod_minutes.number == pytest.approx(told.known_error.number, abs=1)
+    assert (told.flips.number, told.equal.number) == (closed.flips_error, closed.flips_error == 0)
+
+
+def test_each_of_the_ten_pairs_can_be_run(tmp_path):
+    """The scale keeps every policy, and no trial is in two pairs."""
+    ids = set()
+    for plan in (plan for name in deployed.PAIRS for plan in deployed.plans(name, tmp_path).values()):
+        profile, chosen, pods, scale = (plan.pop(name) for name in ("profile", "policy", "workload", "scale"))
+        ids.add(inputs.read(profile, chosen, pods, 1, scales.load(scale), "binary", **plan).id)
+    assert len(ids) == 2 * len(deployed.PAIRS) == 20

@@ -291,10 +291,13 @@ def test_without_trust_nothing_is_said_of_the_candidate(tmp_path, capsys):
         ([], "--context: missing"),
         (["--context=x"], "--name: missing"),
         (["--watched=none.jsonl"], "none.jsonl: content: "),
-        (["--watched=none.jsonl", "--pod-rate=100"], "--start-s, --pod-rate: missing; allowed: both"),
+        (
+            ["--to=9", "--query=lag", "--pod-rate=1"],
+            "which --to, --query would read\nelastic-lab: command line: --start-s, --pod-rate: ",
+        ),
     ],
 )
 def test_what_lacks_is_one_line(capsys, arguments, line):
-    """Exit code 2."""
+    """Exit code 2; and what does not fit together, all at once."""
     assert main(["shadow", *arguments]) == 2
     assert line in capsys.readouterr().err
