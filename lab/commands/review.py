@@ -197,12 +197,12 @@ def _git(*words: str, missing: bool = False) -> str:
 
 
 def _commit(base: str) -> str:
-    """The commit that this branch left ``base`` at, or ``base`` itself, where a shallow clone does not know."""
+    """The commit that this branch left ``base`` at, ``base`` where a shallow clone does not know, nothing before the first."""
     found = _git("merge-base", base, "HEAD", missing=True) or _git("rev-parse", "--verify", f"{base}^{{commit}}", missing=True)
-    if not found:
-        allowed = "a commit that is here: `git fetch` it, or check out with fetch-depth: 2 for HEAD^1"
-        raise InputError("command line", "--base", base, allowed)
-    return found.strip()
+    found = found or (_git("hash-object", "-t", "tree", "/dev/null") if base == "HEAD" else "")
+    if found:
+        return found.strip()
+    raise InputError("command line", "--base", base, "a commit that is here: `git fetch` it, or check out with fetch-depth 2")
 
 
 def _parsed(command: ModuleType, words: Sequence[str]) -> Namespace:

@@ -169,9 +169,12 @@ def test_the_action_comments_by_its_own_steps(deployed, tmp_path):
 
 
 def test_the_hook_reviews_what_is_staged(deployed, capsys):
-    """As pre-commit runs it, with the names of files; its language installs the core."""
+    """As pre-commit runs it, with the names of files; its language installs the core. The first commit has none before it."""
     file = deployed(**WORSE)
     words = shlex.split(HOOK["entry"])
     assert (words[:2], HOOK["language"]) == (["elastic-lab", "review"], "python")
     code, comment = review(capsys, *words[2:], str(file), "--audit=--fail-on=warning")
     assert (code, "1 ScaledObject" in comment) == (1, True)
+    git("update-ref", "-d", "HEAD")
+    code, comment = review(capsys, *words[2:], str(file))
+    assert (code, ", new in `deploy/orders.yaml`" in comment) == (0, True)
