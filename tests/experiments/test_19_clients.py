@@ -130,9 +130,9 @@ def test_a_cooperative_step_by_client(beside, evidence):
         claim.control(total(map(dry_time, found.values())) == 0, AT_WORK, DESIGN)
         joined = median_step(found[JAVA], "up").depth
         claim(joined < DIP, "the median step up costs less than a fifth of the throughput: java", JOINED)
-        for client in OTHERS:
-            down = worst_step(found[client], "down")
-            claim(down.depth < DIP, f"a step down costs less than a fifth of the throughput: {client}")
+        for side in (*OTHERS, "A/A, a", "A/A, b"):
+            down = worst_step(found[side], "down")
+            claim(down.depth < DIP, f"a step down costs less than a fifth of the throughput: {side}")
         for client, kind in ((FRANZ_GO, "up"), (FRANZ_GO, "down"), (JAVA, "down")):
             middle = median_step(found[client], kind)
             claim(middle.depth < FORETOLD_DEPTH, f"the median step {kind} costs what was foretold: {client}", STEP[client])

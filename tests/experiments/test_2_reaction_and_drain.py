@@ -7,8 +7,8 @@ Method. Profiles ``step-10x`` and ``plateau``. The reaction ends with the first 
 stamped parts; the wait is split at the HPA's syncs. The best drain is the hottest partition's.
 pollingInterval is a minute, with and without useCachedMetrics. Joins are compared in experiment 3's duets.
 
-Asserted. Reactions within 90 s, compressed with the undivided part of a start, a sync within a period and a fifth, one that
-saw older lag at most. From six pairs on a pod joins sooner with KIP-848.
+Asserted. Reactions within 90 s, compressed with a start's undivided part, a sync within a period and a fifth, one that
+saw older lag at most. Taken pods leave in order. From six pairs on a pod joins sooner with KIP-848.
 
 Refuted by a longer wait, or joins that differ within A/A noise.
 """
@@ -24,16 +24,19 @@ from lab.inputs.variant import policy
 from lab.judge.aggregate import largest, median, smallest, spread
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S, compressed
 from lab.judge.pairs import discern, paired
+from lab.measure.dip import worst_dip
 from lab.measure.drain import drain
 from lab.measure.lag import hold
 from lab.measure.reaction.step import IN_TIME, PARTS, POLICY, cold_start, reaction
 from lab.measure.reaction.waits import decision
 from lab.measure.scaling import scale_events
+from lab.measure.scaling_cost import scaling_cost
 from lab.measure.signal import signal
-from tests.experiments.sources import DESIGN, GIVES_BACK, NO_NOISE, STAMPS, TEXT
+from tests.experiments.sources import DESIGN, GIVES_BACK, NO_NOISE, SHUTDOWN, STAMPS, TEXT
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.test_3_rebalance_dip import KIP_848, OTHERS, OURS
 from tests.experiments.workloads import light
+from tests.scenarios.payments.measure.shutdown import departures, longest_shutdown
 
 COLD = ("start", "join", "total", "slowest")
 SPINE = ("subscribed", "partitions owned", "first receipt")
@@ -47,6 +50,11 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
     time = trials.scale.time
     record = trials.run(profile="step-10x", policy="lag")
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
+    left = departures(record)
+    evidence.report("taken pods", {name: getattr(left, name) for name in left.declared()})
+    for kind in ("up", "down"):
+        worst = worst_dip(record, kind)
+        evidence.report(f"dips {kind}", {name: getattr(worst, name) for name in worst.declared()})
 
     with evidence.of(record) as claim:
         claim(scale_events(record).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag", NO_NOISE)
@@ -63,6 +71,10 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
         )
         claim(scale_events(record).flips == 0, "the group scales up once and down once", TEXT)
         claim(scale_events(record).above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)
+        claim(scaling_cost(record).share < 1, "scaling costs less than the backlog it clears", "text 1, section 1")
+        claim(left.out_of_order == 0, "each taken pod ends its work, commits, leaves and exits, in this order", SHUTDOWN)
+        claim(left.failed == 0, "each taken pod exits with code 0", SHUTDOWN)
+        claim(longest_shutdown(record) <= 60, "no taken pod needs more than 60 s", "text 2: 60 s of grace")
 
 
 @allure.story("A reaction's parts, over repeated trials")

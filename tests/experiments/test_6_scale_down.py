@@ -22,6 +22,7 @@ from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, DELIVERED, delivery, u
 from lab.measure.scaling import scale_events
 from tests.experiments.sources import DELIVERY, DESIGN
 from tests.experiments.workloads import light, slim
+from tests.scenarios.payments.measure.shutdown import departures
 
 TAKEN = 4  # pods, by half-taken
 BRISK = policy("lag-4500", scale_down_window=0, scale_down="100%/30s")
@@ -44,6 +45,8 @@ def scaled_down(trials):
 def test_a_drained_scale_down_is_exact(scaled_down, evidence):
     """processed == produced, and the committed offsets are the log's ends."""
     drained = scaled_down()
+    left = departures(drained)
+    evidence.report("taken pods", {name: getattr(left, name) for name in left.declared()})
 
     with evidence.of(drained, delivery=None) as claim:
         claim.control(scale_events(drained).scale_downs > 0, "the autoscaler took pods from the group", DESIGN)

@@ -20,8 +20,9 @@ class Shutdown:
     """One pod's way out: seconds after the API server took its deletion, by step; a step that never came is absent.
 
     ``exit_code`` is the container's as the kubelet's part reported it, None when no one saw it; ``grace_s`` its
-    terminationGracePeriodSeconds; ``gone_s`` when the pod's object went, None when it never did. ``joined``: it had come as
-    far as subscribing; one that had not has no work to finish and may have no handler for the signal yet.
+    terminationGracePeriodSeconds; ``gone_s`` when the pod's object went, None when it never did. ``refused`` are the commits
+    that failed since its drain began. ``joined``: it had come as far as subscribing; one that had not has no work to finish
+    and may have no handler for the signal yet.
     """
 
     pod: str
@@ -29,6 +30,7 @@ class Shutdown:
     exit_code: int | None
     grace_s: int
     gone_s: float | None
+    refused: int
     joined: bool
 
     @property
@@ -55,6 +57,7 @@ class Departures(Measure):
     pods = number("pods", "pods that a scale-down took from their work")
     out_of_order = number("pods", "pods that left out of order")
     failed = number("pods", "pods that exited with another code than 0")
+    refused = number("pods", "pods whose last commit the group refused at first")
 
 
 @measure
@@ -62,7 +65,10 @@ def departures(record: Record) -> Departures:
     """Count the pods by how they left; no data when no pod was deleted while the trial ran."""
     joined = [one for one in shutdowns(record) if one.joined]
     return Departures(
-        pods=len(joined), out_of_order=sum(not one.in_order for one in joined), failed=sum(one.exit_code != 0 for one in joined)
+        pods=len(joined),
+        out_of_order=sum(not one.in_order for one in joined),
+        failed=sum(one.exit_code != 0 for one in joined),
+        refused=sum(one.refused > 0 for one in joined),
     )
 
 
@@ -81,10 +87,12 @@ def longest_shutdown(record: Record) -> float:
 def _way_out(record: Record, pod: Pod, end: float) -> Shutdown:
     """The way out of ``pod``; what the watch saw of it after ``end`` is not the trial's."""
     told = known(pod.deleted, "deletion")
-    own = [one for one in record.reports("subscribed", "draining", "committed", "left") if one.pod == pod.name]
+    own = [one for one in record.reports("subscribed", "draining", "commit_failed", "committed", "left") if one.pod == pod.name]
     said = {one.event: one for one in own}
     stamps: dict[str, float] = {}
+    refused = 0
     if "draining" in said:
+        refused = sum(one.event == "commit_failed" and one.t >= said["draining"].t for one in own)
         stamps["consumption stopped"] = said["draining"].t
         if signalled := said["draining"].detail.get("signalled"):
             stamps["signal received"] = float(signalled)
@@ -100,4 +108,4 @@ def _way_out(record: Record, pod: Pod, end: float) -> Shutdown:
         stamps["exited"] = pod.exited
     gone_s = pod.gone - told if pod.gone is not None and pod.gone <= end else None
     steps = {step: stamps[step] - told for step in STEPS if step in stamps}
-    return Shutdown(pod.name, steps, pod.exit_code if seen else None, pod.grace_s, gone_s, "subscribed" in said)
+    return Shutdown(pod.name, steps, pod.exit_code if seen else None, pod.grace_s, gone_s, refused, "subscribed" in said)

@@ -140,8 +140,11 @@ def test_each_step_has_its_time_after_the_deletion(tmp_path):
     assert list(found.steps) == list(STEPS)
     assert [*found.steps.values()] == pytest.approx([0.1, 0.4, 0.5, 0.6, 0.8, 0.9])
     assert (found.exit_code, found.grace_s, found.gone_s) == (0, 60, pytest.approx(1.0))
-    assert departures(record).values == {"pods": 1, "out_of_order": 0, "failed": 0}
+    assert departures(record).values == {"pods": 1, "out_of_order": 0, "failed": 0, "refused": 0}
     assert longest_shutdown(record).value == pytest.approx(0.7)
+    at_first = [report(20.3, "old", "commit_failed"), *SAID[:2], report(20.55, "old", "commit_failed"), *SAID[2:]]
+    for told, pods in ((at_first, 1), (at_first[:3] + SAID[2:], 0)):
+        assert departures(trial(tmp_path / str(pods), said=told)).refused.value == pods
     late = [SAID[0], SAID[1], report(20.95, "old", "committed"), SAID[3]]
     assert departures(trial(tmp_path / "late", said=late)).out_of_order.value == 1
     assert "no consumer pod was deleted" in departures(trial(tmp_path / "over", times={"ended": 10})).pods.why
@@ -150,8 +153,8 @@ def test_each_step_has_its_time_after_the_deletion(tmp_path):
 @pytest.mark.parametrize(
     ("gone", "code", "said", "joined", "counts", "why"),
     [
-        (80.0, 137, SAID[:1], True, (1, 1, 1), "left the group"),
-        (20.1, 143, [], False, (0, 0, 0), "no pod that had joined"),
+        (80.0, 137, SAID[:1], True, (1, 1, 1, 0), "left the group"),
+        (20.1, 143, [], False, (0, 0, 0, 0), "no pod that had joined"),
     ],
 )
 def test_a_pod_that_was_killed_says_nothing(tmp_path, gone, code, said, joined, counts, why):
