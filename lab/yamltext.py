@@ -17,7 +17,7 @@ from lab.yamlnodes import DEEPEST, Loader, line_of
 
 MOST_BYTES = 10_000_000  # of a file
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
-TEMPLATE = re.compile(r"\{\{.*?(?:\}\}|$)|\{%.*?(?:%\}|$)|\$\{[^}\n]*\}?")
+TEMPLATE = re.compile(r"\{\{.*?(?:\}\}|$)|\{%.*?(?:%\}|$)|\$\{[^}\n]*\}?|\$\([A-Za-z_][\w.-]*\)")
 _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|(?:^|\s)#.*""")  # words in quotes, and comments
 
 

@@ -164,6 +164,8 @@ def _kafka(trigger: Trigger) -> Iterator[Hit]:
             yield refuse(field, f"{given[field]} is none of {', '.join(known)}: KEDA refuses it", f"one of {', '.join(known)}")
     if trigger.type == kafka.KAFKA and "version" in given and not kafka.VERSION.fullmatch(given["version"]):
         yield refuse("version", f"{given['version']} is no version of Kafka: KEDA refuses it", "such as 3.6.0")
+    if trigger.type == kafka.KAFKA and not kafka.is_topic(given.get("topic", "")):
+        yield refuse("topic", f"{given['topic']} is no topic's name: KEDA fails at each question", "a trigger for each topic")
     for field in _FLAGS:
         if field in given and given[field] not in (*TRUE, *FALSE):
             yield refuse(field, f"{given[field]} is neither true nor false: KEDA refuses it", '"true" or "false"')
@@ -180,10 +182,8 @@ def _kafka(trigger: Trigger) -> Iterator[Hit]:
         yield refuse(
             "partitionLimitation", f"{given['partitionLimitation']} is no list of partitions: KEDA refuses it", "1,2,10-12"
         )
-    if (
-        given.get("sasl") in (_SASL[1:] if trigger.type == kafka.KAFKA else _SASL[1:2])
-        and trigger.content.get("authenticationRef") is None
-    ):
+    needy = _SASL[1:] if trigger.type == kafka.KAFKA else _SASL[1:2]
+    if given.get("sasl") in needy and trigger.content.get("authenticationRef") is None:
         words = f"{given['sasl']} wants user and password, which come from an authenticationRef alone: KEDA refuses it"
         yield refuse("sasl", words, "an authenticationRef")
 

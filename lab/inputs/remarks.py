@@ -12,9 +12,12 @@ from lab.yamltext import TEMPLATE, Document
 
 _SCALING = ("ScaledObject", "HorizontalPodAutoscaler")
 _UNSCALED = ("DaemonSet", "Job", "CronJob", "Pod", "ConfigMap", "Service")  # kinds of which the API server serves no /scale
+_APPS = "apps/v1"  # in which KEDA looks for a kind without an apiVersion
+_OF_APPS = ("Deployment", "StatefulSet", "ReplicaSet")
+_GONE = ("v1", "apps/v1beta1", "apps/v1beta2", "extensions/v1beta1")
 _PLACEHOLDER = re.compile(rf"<[A-Za-z][\w .-]*>|{TEMPLATE.pattern}")
 _EXPRESSIONS = ("query", "formula")  # where < and > compare
-_PORT = re.compile(r".+:\d{1,5}")
+_PORT = re.compile(r"(?!.*://).+:\d{1,5}")
 _MOST = 6  # places that are told one by one
 
 
@@ -50,10 +53,14 @@ def _scaled(content: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _target(chosen: Document) -> Iterator[str]:
     target = chosen.content["spec"]["scaleTargetRef"]
-    api, kind = str(target.get("apiVersion") or ""), target.get("kind")
+    api, kind = str(target.get("apiVersion") or _APPS), target.get("kind") or "Deployment"
     if kind in _UNSCALED:
         what = f"a Knative {kind}" if api.startswith("serving.knative.dev/") else f"a {kind}"
         yield _said(chosen, "spec.scaleTargetRef.kind", f"{what} has no /scale: KEDA can't scale it; simulated as if it had")
+    elif api in _GONE if kind in _OF_APPS else api == _APPS:
+        yield _said(
+            chosen, "spec.scaleTargetRef", f"there is no {kind} of {api}: KEDA can't scale it; simulated as if it could"
+        )
 
 
 def _left(chosen: Document) -> Iterator[str]:
@@ -81,13 +88,14 @@ def _texts(content: object, place: str) -> Iterator[tuple[str, str]]:
 
 
 def _ports(chosen: Document) -> Iterator[str]:
-    """Addresses of brokers without a port."""
+    """Addresses of brokers that are no HOST:PORT."""
     for number, trigger in enumerate(chosen.content["spec"]["triggers"]):
         servers = trigger["metadata"].get("bootstrapServers") or ""
         lacking = [one.strip() for one in servers.split(",") if one.strip() and not _PORT.fullmatch(one.strip())]
         if lacking and not _PLACEHOLDER.search(servers):
             place = f"spec.triggers[{number}].metadata.bootstrapServers"
-            yield _said(chosen, place, f"{shortened(lacking[0], 80)} has no port: Kafka's client takes HOST:PORT alone")
+            wrong = "begins with a listener's name" if "://" in lacking[0] else "has no port"
+            yield _said(chosen, place, f"{shortened(lacking[0], 80)} {wrong}: Kafka's client takes HOST:PORT alone")
 
 
 def _ignored(chosen: Document) -> Iterator[str]:

@@ -46,6 +46,8 @@ _PART = {  # the one reads numbers, the other JSON, which has no leading zeros
     APACHE: re.compile(r"\s*(0|[1-9]\d{0,8})\s*(?:-\s*(0|[1-9]\d{0,8})\s*)?"),
 }
 _MOST_PARTITIONS = 1_000_000
+TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+_UNFILLED = re.compile(r"[<{$]")  # what a template or a person has still to fill in
 _SOME = "partitions and ranges of them, such as 1,2,10-12; nothing for all"
 _MOST_LAG = 10**15  # a quantity counts thousandths in 64 bits
 
@@ -127,11 +129,18 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Kafka:
     )
 
 
+def is_topic(name: str) -> bool:
+    """Whether a topic may have this ``name``, once it is filled in; "" is none."""
+    return not name or bool(TOPIC.fullmatch(name) or _UNFILLED.search(name))
+
+
 def _topic(metadata: Metadata, kind: str, topic: Named, flags: Mapping[str, bool]) -> None:
     """Check that there is a topic where one is needed, and not several."""
     needed = [field for field in ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions") if flags[field]]
     if not metadata.flag("fullMetadata", default=True):
         needed.append('fullMetadata "false"')
+    if kind == KAFKA and not is_topic(topic.literal):
+        metadata.refuse("topic", "a topic's name: up to 249 of A-Z a-z 0-9 . _ -; for another topic another trigger")
     if kind == APACHE and "," in topic.literal:
         metadata.refuse("topic", "one topic: what several add up to is neither run nor simulated")
     if kind == APACHE and not topic.given:

@@ -26,7 +26,6 @@ FIELDS = (*_NAMED, *(f"{name}FromEnv" for name in _NAMED), *_SHARED, *_OWN, *_CO
 LONGEST_S = 3_600
 SHORTEST_S = 0.1
 MOST_INTERVALS = 3_600  # that a stabilization may span: each is a sample to keep, and to look at with every question
-_TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 LONGEST_GROUP = 255  # Kafka has no such limit, but a group's name is in every metric of it
 LONGEST_INTERVAL_S = 300
@@ -140,7 +139,7 @@ _NAMES: dict[str, tuple[Callable[[str], object], str]] = {
         lambda value: value.isprintable() and len(value) <= LONGEST_GROUP,
         f"{LONGEST_GROUP} printable characters at most",
     ),
-    "topic": (_TOPIC.fullmatch, "a topic's name: up to 249 of A-Z a-z 0-9 . _ -"),
+    "topic": (kafka.TOPIC.fullmatch, "a topic's name: up to 249 of A-Z a-z 0-9 . _ -"),
 }
 
 

@@ -108,6 +108,7 @@ def test_junk_in_any_place_is_no_fault(case, data):
         *(({"k.lagThreshold": text}, told) for text, told in (("010", True), (" 10 ", False), ("9" * 18, False))),
         *(({"k.partitionLimitation": text}, told) for text, told in (("24-30", True), ("5-3", True), ("5-3,23", False))),
         ({"k.partitionLimitation": "24-30", "k.topic": None}, False),  # without a topic KEDA looks at none
+        *(({"k.topic": text}, told) for text, told in (("a,b", True), ("orders.*", True), ("{{ a }}", False))),
         *(({"k.version": text}, told) for text, told in (("2.8", True), ("3.6.0", False))),
         ({"also": [PROMETHEUS | {"metadata": {"query": "q", "threshold": "1"}}]}, True),
     ],

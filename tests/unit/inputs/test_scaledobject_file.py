@@ -249,8 +249,15 @@ def test_a_file_without_a_scaledobject_says_what_is_in_it(content, lines, file):
             [named(triggers=[KAFKA | {"metadata": KAFKA["metadata"] | {"bootstrapServers": "b:9092, c"}}])],
             ["bootstrapServers: c has no port"],
         ),
+        (
+            [named(triggers=[KAFKA | {"metadata": KAFKA["metadata"] | {"bootstrapServers": "SSL://b:1", "topic": "$(T)"}}])],
+            ["topic: $(T) looks like a placeholder", "SSL://b:1 begins with a listener's name"],
+        ),
+        ([named(scaleTargetRef={"kind": "Rollout", "name": "a"})], ["there is no Rollout of apps/v1"]),
+        ([named(scaleTargetRef={"apiVersion": "extensions/v1beta1", "name": "a"})], ["no Deployment of extensions/v1beta1"]),
+        ([named(scaleTargetRef={"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "a"})], []),
     ],
-    ids=range(6),
+    ids=range(10),
 )
 def test_what_is_allowed_and_deserves_a_line(objects, remarks, file):
     """A rival, a target that nothing scales, a placeholder, an address without a port."""
