@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from lab.yamltext import Source
@@ -139,13 +140,20 @@ class Fleet:
             yield from self._kinds.get(kind, ())
 
     @cached_property
-    def _workloads(self) -> dict[tuple[str, str, str], Item]:
-        return {(item.space, item.kind, item.name): item for item in self.of(*WORKLOADS)}
+    def _workloads(self) -> dict[tuple[str, str, str], list[Item]]:
+        found: dict[tuple[str, str, str], list[Item]] = {}
+        for item in self.of(*WORKLOADS):
+            found.setdefault((item.space, item.kind, item.name), []).append(item)
+        return found
 
     def workload(self, scaled: Item) -> Item | None:
-        """The object that ``scaled`` scales; None where it is not among those of the fleet."""
+        """The object that ``scaled`` scales; None where it is not among those of the fleet.
+
+        One that is written several times, as for each environment, is that of the nearest file.
+        """
         space, _, kind, name = scaled.target
-        return self._workloads.get((space, kind, name))
+        found = self._workloads.get((space, kind, name), ())
+        return max(found, key=lambda one: _shared(one.where, scaled.where), default=None)
 
     @cached_property
     def topics(self) -> Mapping[str, int]:
@@ -155,18 +163,27 @@ class Fleet:
 
     @cached_property
     def owners(self) -> Mapping[tuple[str, str, str, str], list[Item]]:
-        """The ScaledObjects, and the HPAs that none of them made, by what they scale."""
-        found: dict[tuple[str, str, str, str], list[Item]] = {}
+        """The ScaledObjects, and the HPAs that none of them made, by what they scale.
+
+        One that is written again, as for another environment, is the same.
+        """
+        found: dict[tuple[str, str, str, str], dict[str, Item]] = {}
         for item in (*self.of(SCALED), *self.plain_hpas):
             if item.target[-1]:
-                found.setdefault(item.target, []).append(item)
-        return found
+                found.setdefault(item.target, {}).setdefault(item.title, item)
+        return {target: [*items.values()] for target, items in found.items()}
 
     @cached_property
     def plain_hpas(self) -> list[Item]:
         """The HPAs that no ScaledObject owns, or is to take over."""
         taken = {(one.space, _name_of_hpa(one)) for one in self.of(SCALED) if at(one.metadata, "annotations", _TAKES) == "true"}
         return [item for item in self.of(HPA) if not _of_keda(item) and (item.space, item.name) not in taken]
+
+
+def _shared(one: str, other: str) -> int:
+    """How many folders, and then the file, two paths have in common."""
+    pairs = zip(one.split("/"), other.split("/"), strict=False)
+    return len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
 
 
 def _strings(value: object) -> dict[str, str]:

@@ -161,7 +161,7 @@ def two_owners(every: tuple[list[Scaled], Fleet, Facts]) -> Iterator[Hit]:
     names = {(one.space, one.name): one for one in fleet.plain_hpas}
     for scaled in found:
         other = names.setdefault((scaled.item.space, scaled.hpa), scaled.item)
-        if other is not scaled.item:
+        if other.title != scaled.item.title:
             words = f"{other.title} has the HPA {scaled.hpa} too: each overwrites the other's"
             yield Hit(("metadata", "name"), words, 2, item=scaled.item)
     yield from _selectors(fleet)
@@ -177,7 +177,7 @@ def _selectors(fleet: Fleet) -> Iterator[Hit]:
     for item in targets:
         first = next(iter((item.selector or {}).items()), None)
         others = by_label.get((item.space, first), ()) if first else ()
-        taken = [other for other in others if other is not item and _selects(item, other)]
+        taken = [other for other in others if other.title != item.title and _selects(item, other)]
         if taken:
             words = f"its selector takes the pods of {', '.join(one.title for one in taken[:3])} too: both HPAs stop"
             yield Hit(("spec", "selector"), words, len(taken) + 1, item=item)

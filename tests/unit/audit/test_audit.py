@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.__main__ import main
-from lab.audit import cure
+from lab.audit import cure, findings
 from lab.audit.findings import RULES
 from lab.audit.rules import ERROR, REMOVED
-from tests.unit.audit.test_rules import BASE, CONTENT, FIRES, PROMETHEUS, audit, other, scaled, text_of
+from lab.audit.scaled import Facts
+from tests.unit.audit.test_rules import BASE, CONTENT, FIRES, PROMETHEUS, audit, other, scaled, text_of, workload
 
 OF_PARTITIONS = ("idle-replicas", "one-past-partitions", "unreachable-last")
 # Rules that a public file of few surprises fires none of.
@@ -178,12 +179,8 @@ def test_each_test_and_thread_is_there():
 @pytest.fixture
 def folder(tmp_path):
     """A folder of files, one of which a hidden folder has."""
-    for name, text in {
-        "a.yaml": BASE,
-        "in/b.yml": BASE.replace("orders", "b"),
-        ".git/c.yaml": BASE,
-        "in/notes.txt": "-",
-    }.items():
+    files = {"a.yaml": BASE, "in/b.yml": BASE.replace("orders", "b"), ".git/c.yaml": BASE, "in/notes.txt": "-"}
+    for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     return tmp_path
@@ -276,10 +273,8 @@ def test_a_cluster_is_read_through_kubectl(capsys, monkeypatch, tmp_path):
 
 def test_what_a_fleet_costs(capsys):
     """The time is printed, and every object is there."""
-    each = [
-        CONTENT | {"metadata": {"name": f"orders-{n}"}, "spec": CONTENT["spec"] | {"scaleTargetRef": {"name": f"{n}"}}}
-        for n in range(200)
-    ]
+    names = (({"name": f"orders-{n}"}, {"scaleTargetRef": {"name": f"{n}"}}) for n in range(200))
+    each = [CONTENT | {"metadata": name, "spec": CONTENT["spec"] | target} for name, target in names]
     text = yaml.dump_all(each, Dumper=yaml.CSafeDumper)
     begun = time.perf_counter()
     found = audit(text, {})
@@ -289,10 +284,16 @@ def test_what_a_fleet_costs(capsys):
     assert not found.counts[ERROR]
 
 
+def test_each_environment_has_its_own_workload():
+    """One object in two folders is no two owners, and a rule looks at the workload of its folder."""
+    both = {"dev": yaml.safe_dump(workload({"replicas": 3})), "prod": yaml.safe_dump(workload())}
+    found = findings.audit({f"{one}/{n}.yaml": text for one in both for n, text in enumerate((BASE, both[one]))}, Facts())
+    told = [(one.rule, one.file) for one in found.findings if one.rule in ("two-owners", "manifest-replicas")]
+    assert told == [("manifest-replicas", "dev/1.yaml")]
+
+
 def test_a_change_makes_its_way():
     """A mapping that is missing, or is something else, is made; what goes takes nothing along."""
-    assert cure.changed({"a": [1], "c": 3}, {("a", "b"): 2, ("d", "e", "f"): 4, ("c",): REMOVED}) == {
-        "a": {"b": 2},
-        "d": {"e": {"f": 4}},
-    }
+    changes = {("a", "b"): 2, ("d", "e", "f"): 4, ("c",): REMOVED}
+    assert cure.changed({"a": [1], "c": 3}, changes) == {"a": {"b": 2}, "d": {"e": {"f": 4}}}
     assert cure.changed({"a": [{"b": 1}, {"b": 2}]}, {("a", 1, "b"): 3}) == {"a": [{"b": 1}, {"b": 3}]}

@@ -262,6 +262,7 @@ SILENT = [
     ("grace-too-short", {}, [workload(pod={"terminationGracePeriodSeconds": 90})], {"job_s": 60.0}),
     ("pdb-blocks", {}, [workload(), budget(maxUnavailable=1)], {}),
     ("two-owners", {"also": [KAFKA]}, [OWNED], {}),
+    ("two-owners", {}, [workload(), CONTENT, workload()], {}),  # of another environment
     ("fleet-rate", {"poll": 3}, MANY[:58], {}),
 ]  # fmt: skip
 
