@@ -43,6 +43,14 @@ Loader.add_implicit_resolver(f"{TAG}int", re.compile(f"{_INT}$"), list("-+012345
 Loader.add_implicit_resolver(f"{TAG}float", re.compile(f"({_FLOAT})$"), list("-+0123456789."))  # what is no int, as 1e3 and 08
 
 
+class Dumper(yaml.SafeDumper):
+    """PyYAML's safe dumper, which also quotes text that Kubernetes' tools take for a number or a truth value."""
+
+
+for _tag, _words in (("int", _INT), ("float", f"({_FLOAT})"), ("bool", "[yYnN]")):
+    Dumper.add_implicit_resolver(f"{TAG}{_tag}", re.compile(f"{_words}$"), list("-+0123456789.yYnN"))
+
+
 def line_of(node: yaml.Node) -> int:
     """The line at which ``node`` begins, from 1."""
     return int(node.start_mark.line) + 1

@@ -98,6 +98,11 @@ def documents(text: str, where: object) -> list[Document]:
     return [one for one in found if one.content is not None]
 
 
+def written(content: Any, **style: Any) -> str:
+    """``content`` as YAML that Kubernetes' tools and :func:`documents` read as it is; ``style`` is PyYAML's."""
+    return str(yaml.dump(content, Dumper=yamlnodes.Dumper, sort_keys=False, **style))
+
+
 def _json(text: str, where: object) -> list[Document] | None:
     """The JSON in ``text``; None where it is none, as YAML may be."""
     twice: list[str] = []

@@ -11,8 +11,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-import yaml
-
+from lab import yamltext
 from lab.commands import ending, situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
@@ -79,7 +78,7 @@ def _workers(processes: int) -> Iterator[Each]:
 def as_yaml(variant: Variant) -> str:
     """Return the ScaledObject as YAML: the user's own, of which only the changed fields differ."""
     changes = ", ".join(variant.changes) or "nothing"
-    return HEAD.format(variant.scaled.name, changes) + yaml.safe_dump(variant.scaled.content, sort_keys=False)
+    return HEAD.format(variant.scaled.name, changes) + yamltext.written(variant.scaled.content)
 
 
 def _text(question: Question, found: Sequence[Outcome], advice: Recommendation, told: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from lab import typed, yamlfile
+from lab import typed, yamlfile, yamltext
 from lab.errors import InputError
 from lab.inputs import anchor, clients, fidelity, manifests, own_consumer, profile, scaledobject, scaledobject_file, topics
 from lab.inputs import policy as policies
@@ -186,7 +186,7 @@ class Inputs:
             "OUTPUT_TOPIC": f"output-{run}",
             "PROFILE_YAML": yaml.safe_dump(self.profile.to_dict(), sort_keys=False),
             "SEED": str(self.seed),
-            **({"POLICY_YAML": yaml.safe_dump(policy, sort_keys=False)} if policy else {}),
+            **({"POLICY_YAML": yamltext.written(policy)} if policy else {}),
             **self.workload.environment(self.scale),
         }
 

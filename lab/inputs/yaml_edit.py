@@ -15,6 +15,9 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from lab import yamltext
+from lab.yamlnodes import Loader
+
 SCALED_OBJECT = "ScaledObject"
 _STEP, _WIDE = "  ", 1000
 _COMMENT = re.compile(r"""'[^'\n]*'|"(?:[^"\\\n]|\\.)*"|([ \t]+#[^\r\n]*)|(\n)""")  # or words in quotes, or the line's end
@@ -43,7 +46,7 @@ def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> st
         made = rewritten(text, node, before, after)
         if _spec_of(made, after) == after["spec"]:
             return made
-    return yaml.safe_dump(dict(after), sort_keys=False)
+    return yamltext.written(dict(after))
 
 
 def rewritten(text: str, node: Node, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
@@ -71,7 +74,7 @@ def _scaled_objects(text: str, wanted: Mapping[str, Any]) -> list[Node]:
 
 def _objects(text: str) -> Iterator[Node]:
     """The objects of every document, and those of a List."""
-    for document in yaml.compose_all(text, yaml.SafeLoader):
+    for document in yaml.compose_all(text, Loader):
         items = _child(document, "items")
         yield from items.value if isinstance(items, SequenceNode) else [document]
 
@@ -89,7 +92,7 @@ def _word(node: Node | None, name: str) -> str | None:
 def _spec_of(text: str, wanted: Mapping[str, Any]) -> object:
     """The spec of the ScaledObject in ``text``; None where the text is no YAML any more, or has several."""
     try:
-        found = [yaml.safe_load(yaml.serialize(node)) for node in _scaled_objects(text, wanted)]
+        found = [Loader(yaml.serialize(node)).get_single_data() for node in _scaled_objects(text, wanted)]
     except yaml.YAMLError:
         return None
     return found[0].get("spec") if len(found) == 1 else None
@@ -179,7 +182,7 @@ def _comments(text: str, edit: _Edit) -> Iterator[_Edit]:
 
 def _block(value: Any, flow: bool | None = False) -> list[str]:
     """The lines of ``value``; with ``flow`` None its innermost collections are in brackets."""
-    return yaml.safe_dump(value, sort_keys=False, default_flow_style=flow, width=_WIDE).splitlines()
+    return yamltext.written(value, default_flow_style=flow, width=_WIDE).splitlines()
 
 
 def _json(value: Any) -> str:
@@ -188,4 +191,4 @@ def _json(value: Any) -> str:
 
 def _is_plain(text: str) -> bool:
     """Whether ``text`` means itself without quotes, in brackets too."""
-    return re.fullmatch(r"[A-Za-z][\w./-]*", text) is not None and yaml.safe_load(text) == text
+    return re.fullmatch(r"[A-Za-z][\w./-]*", text) is not None and yamltext.written(text).startswith(text)

@@ -16,11 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from confluent_kafka import KafkaException
 from kubernetes import client
 
-from lab import clock
+from lab import clock, yamltext
 from lab.cluster import Cluster, apply
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
@@ -207,7 +206,7 @@ class Stage:
         fitted = [self.cluster.fit(item) for item in placed]
         for item in fitted:
             file = self.folder / "inputs" / f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
-            file.write_text(yaml.safe_dump(item, sort_keys=False))
+            file.write_text(yamltext.written(item))
         apply.objects(self.api, fitted, self.namespace)
 
     def produce(self) -> None:

@@ -64,6 +64,14 @@ def test_a_number_is_what_kubernetes_tools_take_for_one(word, value):
     """Source: ``resolve`` in go.yaml.in/yaml/v2. An exponent needs neither point nor sign; 08 is decimal, not octal."""
     (found,) = contents(f"n: {word}\n")
     assert (found["n"], type(found["n"])) == (value, type(value))
+    assert contents(yamltext.written({"n": word})) == [{"n": word}]
+
+
+def test_what_is_written_stays_text_to_go_too():
+    """There y is true and n false."""
+    assert yamltext.written({"a": ["y", "N", "yes", "1e3", "orders"]}, default_flow_style=True) == (
+        "{a: ['y', 'N', 'yes', '1e3', orders]}\n"
+    )
 
 
 @pytest.mark.parametrize(
