@@ -93,7 +93,7 @@ def with_changes(scaled: ScaledObject, changes: Changes) -> Variant:
         else:
             direction, name = field.split(".")
             written = [policy.to_dict() for policy in value] if isinstance(value, tuple) else value
-            _direction(spec, direction)[name] = written
+            _direction(spec, direction)[name] = text_of(value) if isinstance(value, float) else written  # a quantity
     return Variant(dict(changes), scaledobject.parse(content, scaled.where) if changes else scaled)
 
 
