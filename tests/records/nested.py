@@ -120,7 +120,8 @@ def differences(before: Mapping[str, Sequence[Mapping[str, Any]]], now: Mapping[
     for test, rows in before.items():
         said = now.get(test)
         if said is None or not said.whole or len(said.rows) != len(rows):
-            found.append(f"{test}: {len(rows)} verdicts before, {'a test that broke' if said else 'no such test'} now")
+            after = "no such test" if said is None else f"{len(said.rows)}" if said.whole else "a test that broke"
+            found.append(f"{test}: {len(rows)} verdicts before, {after} now")
             continue
         for old, new in zip(rows, said.rows, strict=True):
             if not _same(old, new):
