@@ -24,13 +24,14 @@ class Breach(AssertionError):
 class InputError(ValueError):
     """Something the user wrote can't be used. One line: where, which field, which value, what is allowed.
 
-    A ``where`` that knows the lines of its fields (:class:`lab.yamltext.Source`) adds the line. ``meant`` is what was probably
-    meant. A value of None is one that is missing.
+    A ``where`` that knows the lines of its fields (:class:`lab.yamltext.Source`) adds the line, and one that knows what they
+    are called in its file names them so. ``meant`` is what was probably meant. A value of None is one that is missing.
     """
 
     more = 0  # errors that are not among those that it stands for
 
     def __init__(self, where: object, field: str, value: object, allowed: str, meant: str = "") -> None:
+        field = getattr(where, "field", str)(field)
         self.where, self.field, self.value, self.allowed, self.meant = str(where), field, value, allowed, meant
         self.line: int | None = getattr(where, "line", lambda _: None)(field)
         said = "missing" if value is None else f"{shown(value)} is not allowed"

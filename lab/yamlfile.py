@@ -177,6 +177,12 @@ class Fields:
             return ""
         return value
 
+    def texts(self, *fields: str) -> None:
+        """Refuse each of ``fields`` that is written and no text."""
+        for field in fields:
+            if not isinstance(self.content.get(field, ""), str):
+                self.refuse(field, _NAMES[str])
+
     def choice(self, field: str, *choices: str, default: str | None = None) -> str:
         """The one of ``choices`` that ``field`` names."""
         value = self.content.get(field, default)

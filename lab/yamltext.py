@@ -234,11 +234,11 @@ def _unreadable(text: str, where: object, error: yaml.YAMLError) -> InputError:
 
 def _template(text: str, where: object, words: str = "") -> InputError | None:
     """The error of a text with a bare ``{{ … }}`` or the like; ``words`` are those of the reader. None where there is none."""
-    bare = (TEMPLATE.search(_QUOTED.sub("", line)) for line in text.splitlines())
+    lines = text.splitlines()
+    bare = (TEMPLATE.search(_QUOTED.sub(lambda quoted: " " * len(quoted[0]), line)) for line in lines)
     number, found = next(((number, one) for number, one in enumerate(bare, start=1) if one), (0, None))
     if found is None:
         return None
+    left = lines[number - 1][found.start() : found.end()]
     stumbled = f" (no YAML: {words})" if words else ""
-    return Unusable(
-        where, f"{found[0][:60]} is left of a template: render it first (helm template, envsubst){stumbled}", number
-    )
+    return Unusable(where, f"{left[:60]} is left of a template: render it first (helm template, envsubst){stumbled}", number)

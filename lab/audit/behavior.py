@@ -98,7 +98,7 @@ def activation_holds(here: Scaled) -> Iterator[Hit]:
 )
 def uncommitted_group(here: Scaled) -> Iterator[Hit]:
     """Source: ``getLagForPartition``."""
-    for trigger in here.lags if not here.least else ():
+    for trigger in here.lags if here.to_zero else ():
         flag, policy = (trigger.path("metadata", one) for one in ("scaleToZeroOnInvalidOffset", "offsetResetPolicy"))
         if trigger.flag("scaleToZeroOnInvalidOffset"):
             words = "a group that has committed nothing, or whose offsets expired, has no lag: it never starts"
@@ -109,7 +109,7 @@ def uncommitted_group(here: Scaled) -> Iterator[Hit]:
         count = here.counted(trigger)
         if count is not None and trigger.activation >= count:
             continue
-        pods = None if count is None else min(here.most, math.ceil(count / trigger.threshold))
+        pods = None if count is None else min(here.most, max(here.floor, math.ceil(count / trigger.threshold)))
         words = "a group that has committed nothing has a lag of 1 for each partition, and never goes to 0"
         yield Hit(policy, words if pods is None else f"{words}: {pods:,} pods on an empty topic", pods, {policy: "earliest"})
 

@@ -12,10 +12,12 @@ from lab.audit.rules import CAP, ERROR, INFORMATION, REMOVED, TRIGGERS, WARNING,
 from lab.audit.scaled import ANNOTATIONS, BEHAVIOR, HPA_CONFIG, Scaled, tolerance_of
 from lab.audit.trigger import Trigger
 from lab.errors import shown
+from lab.inputs import scaledobject
 
 LEAST: Path = ("spec", "minReplicaCount")
 MOST: Path = ("spec", "maxReplicaCount")
 IDLE: Path = ("spec", "idleReplicaCount")
+TARGET: Path = ("spec", "scaleTargetRef")
 PARTITIONS = "--partitions"
 _LONGEST_NAME = 63
 _LONGEST_WINDOW_S, _LONGEST_PERIOD_S = 3600, 1800
@@ -141,7 +143,7 @@ def uneven_share(here: Scaled) -> Iterator[Hit]:
 @rule(
     "bounds",
     ERROR,
-    "counts, times and names that are refused; idleReplicaCount above 0",
+    "counts, times, names and kinds that are refused; idleReplicaCount above 0",
     "within the bounds",
     "keda#8172",
     "keda#2314",
@@ -161,6 +163,7 @@ def bounds(here: Scaled) -> Iterator[Hit]:
         words = f"without work it flaps between {here.idle:,} and {here.least:,}: KEDA and the HPA undo each other's step"
         yield Hit(IDLE, words, here.idle, {IDLE: 0})
     yield from _names(here)
+    yield from _target(here)
     yield from _times(here)
 
 
@@ -174,6 +177,20 @@ def _names(here: Scaled) -> Iterator[Hit]:
         words = f"{here.hpa}, the name of the HPA, has {len(here.hpa)} characters, more than {_LONGEST_NAME}: {refused}"
         short = here.item.name[:_LONGEST_NAME].rstrip("-.")
         yield Hit(name, words, len(here.hpa), {(*HPA_CONFIG, "name"): short}, cure="a shorter name of the HPA")
+
+
+def _target(here: Scaled) -> Iterator[Hit]:
+    """Source: the CRD, and ``ParseGVKR``, whose kinds are the API server's to the letter."""
+    given = mapping(here.item.spec.get("scaleTargetRef"))
+    if not given.get("name"):
+        yield Hit((*TARGET, "name"), "nothing says what is scaled: the API server refuses it", cure="a name")
+    for field, value in given.items():
+        if value is not None and not isinstance(value, str):
+            yield Hit((*TARGET, str(field)), "it is no text: the API server refuses it", cure="a text")
+    kind = given.get("kind")
+    if isinstance(kind, str) and scaledobject.served(kind) != kind:
+        words = f"the API server serves no {kind}, so KEDA finds nothing to scale: there is no HPA"
+        yield Hit((*TARGET, "kind"), words, changes={(*TARGET, "kind"): scaledobject.served(kind)})
 
 
 def _times(here: Scaled) -> Iterator[Hit]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.audit import behavior, bounds, cure, scaler, triggers, workload
-from lab.audit.objects import SCALED, Fleet, Item, Path, dotted
+from lab.audit.objects import SCALED, Fleet, Item, Path, dotted, listed, mapping
 from lab.audit.rules import SEVERITIES, Hit, Rule, link
 from lab.audit.scaled import Facts, Scaled
 from lab.errors import InputError, together
@@ -100,9 +100,17 @@ def _wrong(item: Item) -> Iterator[str]:
         if kind.lower() == SCALED.lower():
             yield f"kind {kind} is no {SCALED}: the API server knows no such kind"
     elif not api.startswith(_API):
-        yield f"{item.title} is of apiVersion {api or 'none'}: KEDA 2 reads keda.sh/v1alpha1"
+        yield f"{item.title} is of apiVersion {api or 'none'}: KEDA 2 reads {', '.join(('keda.sh/v1alpha1', *_renamed(item)))}"
     elif not item.spec:
         yield f"{item.title} has no spec: perhaps its indentation is lost"
+
+
+def _renamed(item: Item) -> Iterator[str]:
+    """What KEDA 1 called otherwise."""
+    if "deploymentName" in mapping(item.spec.get("scaleTargetRef")):
+        yield "scaleTargetRef.name for deploymentName"
+    if any("brokerList" in mapping(one.get("metadata")) for one in listed(item.spec.get("triggers"))):
+        yield "bootstrapServers for brokerList"
 
 
 def _findings(every: Sequence[Scaled], fleet: Fleet, facts: Facts) -> Iterator[Finding]:

@@ -15,7 +15,9 @@ from typing import Any
 from lab.audit.objects import Fleet, Item, Path, at, listed, mapping, text, whole
 from lab.audit.trigger import Trigger
 from lab.inputs import hpa_spec
+from lab.inputs.formula.tree import FormulaError, NotModelled
 from lab.inputs.hpa_spec import DOWN, DOWNSCALE_STABILIZATION_S, UP, Behavior, Policy, Rules
+from lab.inputs.modifiers import compiled
 from lab.inputs.triggers.metadata import FALSE
 from lab.model.hpa import DEFAULTS
 
@@ -116,6 +118,15 @@ class Scaled:
         return text(self.modifiers.get("formula"))
 
     @cached_property
+    def refusal(self) -> str:
+        """Why KEDA refuses the formula; "" where it takes it, or may."""
+        try:
+            compiled(self.formula, [one.name for one in self.triggers if one.name and one.type not in RESOURCES])
+        except FormulaError as error:
+            return "" if isinstance(error, NotModelled) else str(error)
+        return ""
+
+    @cached_property
     def target(self) -> float | None:
         """The target of the formula's metric; None where it is none."""
         try:
@@ -202,8 +213,15 @@ class Scaled:
         return trigger.metadata.get("topic") or self.variable(trigger.metadata.get("topicFromEnv", ""))[1]
 
     def partitions(self, trigger: Trigger) -> int | None:
-        """The partitions of the topic of ``trigger``; None where nobody said."""
-        topic, given = self.topic(trigger), self.facts.partitions
+        """The partitions of the topic of ``trigger``, or of all that others name where it names none; None: nobody said."""
+        topic = self.topic(trigger)
+        if topic or trigger.metadata.get("topicFromEnv"):
+            return self._partitions(topic)
+        named = [self._partitions(one) for one in {self.topic(other) for other in self.lags} - {""}]
+        return sum(one or 0 for one in named) if named and all(named) else self._partitions("")
+
+    def _partitions(self, topic: str) -> int | None:
+        given = self.facts.partitions
         return given.get(topic) or self.fleet.topics.get(topic) or given.get("")
 
     def counted(self, trigger: Trigger) -> int | None:
@@ -219,6 +237,8 @@ class Scaled:
             for one in self.triggers
             if one.of_group
         }
+        if len(found) > 1:
+            found.pop("", None)  # which counts the same partitions again
         counts = [count for count in found.values() if count is not None]
         return sum(counts) if found and len(counts) == len(found) else None
 

@@ -106,6 +106,7 @@ def _renamed(trigger: Trigger, key: str, meant: str, fields: tuple[str, ...]) ->
 def trigger_refused(here: Scaled) -> Iterator[Hit]:
     """Source: the CRD, ``setValue``, ``kafkaMetadata.Validate``, ``apacheKafkaMetadata.Validate``, ``cronMetadata.Validate``,
     ``ValidateTriggers``, ``parseResourceMetadata``."""
+    yield from () if here.triggers else (Hit(("spec", "triggers"), "no trigger: refused", cure="a trigger"),)
     for trigger in here.triggers:
         yield from _schema(trigger)
         yield from _missing(trigger)

@@ -48,7 +48,7 @@ def max_not_sum(here: Scaled) -> Iterator[Hit]:
     number = None
     if len(known) == len(counts) and all(one.capped for one in here.lags):
         number = max(known)
-        words += f": at full lag {min(number, here.most):,} pods, with {sum(known):,} partitions in all"
+        words += f": at full lag {min(number, here.most):,} pods, with {here.owned or number:,} partitions in all"
     yield Hit(("spec", "triggers"), words, number, _sum(here))
 
 
@@ -65,7 +65,7 @@ def _sum(here: Scaled) -> dict[Path, Any]:
 @rule(
     "modifiers-cap",
     ERROR,
-    "a formula of capped triggers that ends below the bounds",
+    "a formula that is refused, or one of capped triggers that ends below the bounds",
     "`lagThreshold`: the target",
     needs=PARTITIONS,
 )
@@ -75,12 +75,13 @@ def modifiers_cap(here: Scaled) -> Iterator[Hit]:
         return
     if not here.formula or not here.target or here.target <= 0:
         what = "target" if here.formula else "formula"
-        yield Hit(
-            (*MODIFIERS, what), f"scalingModifiers without a {what} that can be used: KEDA refuses them", cure=f"a {what}"
-        )
+        yield Hit((*MODIFIERS, what), f"scalingModifiers without a usable {what}: KEDA refuses them", cure=f"a {what}")
         return
     if not any(one.name for one in here.triggers if one.type not in RESOURCES):
         yield Hit((*MODIFIERS, "formula"), "no trigger has a name that the formula could use: KEDA refuses it", cure="names")
+        return
+    if here.refusal:
+        yield Hit((*MODIFIERS, "formula"), f"KEDA refuses it: {here.refusal}", cure="what expr takes")
         return
     words = set(re.findall(r"\w+", here.formula))
     summed = [one for one in here.lags if one.name in words]

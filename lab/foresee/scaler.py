@@ -19,16 +19,17 @@ from lab.inputs.triggers.common import Reading, ScalerError
 from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import External, PersistentLag
 from lab.inputs.triggers.kafka import Kafka
-from lab.inputs.triggers.parsing import Trigger, check_topics, topic_places
+from lab.inputs.triggers.parsing import Trigger, check_topics, topic_of, topic_places
 from lab.inputs.triggers.prometheus import Prometheus
 from lab.inputs.triggers.resource import CPU, MEMORY, Resource
 from lab.model import hpa, keda
 from lab.model.keda import Observation
 
 SIMULATED = (
-    "at most one trigger of type kafka or apache-kafka, or external with the persistent-lag scaler's sustainSeconds, beside "
-    "cron, cpu, memory and prometheus: several on lag only where no two count the same partitions"
+    "triggers of type kafka and apache-kafka, external with the persistent-lag scaler's sustainSeconds, cron, cpu, memory and "
+    "prometheus"
 )
+_APART = "a topic, or a partitionLimitation, of its own: triggers on lag are simulated where no two count the same partitions"
 USED = "a workload with process_ms, burn and cpu_request_m: what a message costs, and what a pod requests"
 UNSEEN = "the memory trigger is taken to ask for nothing: what a pod holds is not known"
 
@@ -38,14 +39,18 @@ def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | Persi
     :class:`InputError` for several on the same, another group's or a further topic, and for a source that is not simulated."""
     with together():
         check_one_group(scaled)
-    found = tuple(trigger for trigger in scaled.triggers if isinstance(trigger, Kafka | PersistentLag))
-    others = any(isinstance(one, External) and not isinstance(one, PersistentLag) for one in scaled.triggers)
-    read = topic_places(found)
-    shared = [one for one, place in zip(found, read, strict=True) if place is None or read.count(place) > 1]
-    if others or (len(found) > 1 and any(one.partitions is None for one in shared)):
+    if any(isinstance(one, External) and not isinstance(one, PersistentLag) for one in scaled.triggers):
         raise _refused(scaled, SIMULATED)
+    found = [(number, one) for number, one in enumerate(scaled.triggers) if isinstance(one, Kafka | PersistentLag)]
+    read = topic_places([one for _, one in found])
+    for (number, one), place in reversed([*zip(found, read, strict=True)]):
+        if len(found) > 1 and one.partitions is None and (place is None or read.count(place) > 1):
+            topic = topic_of(one)
+            field = "topicFromEnv" if topic.variable and not topic.literal else "topic"
+            value = topic.literal or topic.variable or None
+            raise InputError(scaled.where, f"spec.triggers[{number}].metadata.{field}", value, _APART)
     check_topics(scaled.triggers, count, scaled.where)
-    return found
+    return tuple(one for _, one in found)
 
 
 def _refused(scaled: ScaledObject, allowed: str) -> InputError:

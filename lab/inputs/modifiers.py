@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from lab.inputs.formula.syntax import parse as tree_of
 from lab.inputs.formula.tree import FormulaError, Node, NotModelled
 from lab.inputs.formula.values import truncated, value_of
 from lab.inputs.triggers import common
+from lab.inputs.triggers.resource import RESOURCES
 from lab.yamlfile import Fields
 
 METRIC = "composite-metric"
@@ -57,8 +58,9 @@ class ScalingModifiers:
         return {"type": "External", "external": {"metric": {"name": METRIC}, "target": target}}
 
 
-def parse(advanced: Fields, names: Collection[str]) -> ScalingModifiers | None:
-    """The scalingModifiers in the ``advanced`` block of an object whose triggers have ``names``; None where there are none.
+def parse(advanced: Fields, triggers: Sequence[object]) -> ScalingModifiers | None:
+    """The scalingModifiers in the ``advanced`` block of an object with ``triggers`` as they are written, whatever is wrong with
+    them; None where there are none.
 
     Raises :class:`InputError` for what KEDA refuses, what fails at every query, and what is not modelled. Source:
     ``ValidateAndCompileScalingModifiers`` in ``scaledobject_webhook.go``.
@@ -69,8 +71,10 @@ def parse(advanced: Fields, names: Collection[str]) -> ScalingModifiers | None:
     text = given.text("formula", "a formula of the triggers' names, such as orders + refunds")
     target, activation = _number(given, "target", 0.001), _number(given, "activationTarget", default=0.0)
     tree = None
+    named = [one for one in triggers if isinstance(one, dict) and one.get("type") not in RESOURCES]
+    names = [one["name"] for one in named if isinstance(one.get("name"), str) and one["name"]]
     try:
-        tree = _compiled(text, names) if text else None
+        tree = compiled(text, names) if text else None
     except NotModelled as error:
         given.refuse("formula", str(error))
     except FormulaError as error:
@@ -87,8 +91,12 @@ def parse(advanced: Fields, names: Collection[str]) -> ScalingModifiers | None:
     )
 
 
-def _compiled(text: str, names: Collection[str]) -> Node:
-    """The tree of KEDA's formula. Source: ``castToFloatIfNecessary`` and ``validateScalingModifiersFormula``."""
+def compiled(text: str, names: Collection[str]) -> Node:
+    """The tree of KEDA's formula ``text`` over triggers of these ``names``.
+
+    Raises :class:`FormulaError` for what KEDA refuses, and :class:`NotModelled` for what it may take. Source:
+    ``castToFloatIfNecessary`` and ``validateScalingModifiersFormula``.
+    """
     if "??" in text:
         result = "_kedaCompositeResult"
         text = f"let {result} = ({text}); {result} == nil ? nil : float({result})"

@@ -173,11 +173,12 @@ def _parse(given: Fields, where: object) -> ScaledObject:
     if len(name) > _LONGEST_NAME:
         metadata.refuse("name", f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
     parsed: tuple[Trigger, ...] = ()
+    written = spec.content.get("triggers")
     with step():
-        parsed = parsing.parse(spec.content.get("triggers"), where)
+        parsed = parsing.parse(written, where)
     if parsed and not least and all(isinstance(trigger, Resource) for trigger in parsed):
         report(InputError(where, "spec.minReplicaCount", least, _NEVER_ZERO))
-    composed = _modifiers(spec, parsed) if parsed else None
+    composed = modifiers.parse(spec.under("advanced", optional=True), written) if isinstance(written, list) else None
     return ScaledObject(
         name=name,
         target=_target(spec),
@@ -212,10 +213,15 @@ def _target(spec: Fields) -> str:
     target = spec.under("scaleTargetRef")
     target.known(*_TARGET, mistaken={"deploymentName": "name"})
     kind = target.content.get("kind", _KINDS[0])
-    known = {one.lower(): one for one in _KINDS}
-    if not isinstance(kind, str) or known.get(kind.lower(), kind) != kind:
+    if not isinstance(kind, str) or served(kind) != kind:
         target.refuse("kind", "a kind as the API server writes it", closest(kind, _KINDS))
+    target.texts("apiVersion", "envSourceContainerName")
     return _name(target, "the name of what is scaled")
+
+
+def served(kind: str) -> str:
+    """``kind`` as the API server writes it: the same for one that is not known here."""
+    return next((one for one in _KINDS if one.lower() == kind.lower()), kind)
 
 
 def _idle(spec: Fields) -> int | None:
@@ -259,12 +265,6 @@ def _advanced(spec: Fields, name: str) -> str:
     if len(made) > _LONGEST_NAME:
         settings.refuse("name", f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
     return made
-
-
-def _modifiers(spec: Fields, parsed: tuple[Trigger, ...]) -> ScalingModifiers | None:
-    """The formula over the triggers that have a name; cpu and memory are no part of it."""
-    names = [one.common.name for one in parsed if one.common.name and not isinstance(one, Resource)]
-    return modifiers.parse(spec.under("advanced", optional=True), names)
 
 
 def _switches(metadata: Fields) -> Switches:

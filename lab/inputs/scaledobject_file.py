@@ -63,8 +63,11 @@ def read(
         objects = _objects(yamltext.documents(text, where), where)
         plain = [one for one in objects if one.content.get("kind") == hpa_on_lag.KIND]
         if hpa and len(plain) == 1 and not any(one.content.get("kind") == KIND for one in objects):
-            made = Document(hpa_on_lag.scaledobject_of(plain[0].content, plain[0].where), plain[0].where)
-            return Found(scaledobject.parse(made.content, where), made, (f"{where}: {_PLAIN}",))
+            written = hpa_on_lag.Written.of(where, plain[0].where.text, plain[0].where.number, plain[0].where.path)
+            made = Document(hpa_on_lag.scaledobject_of(plain[0].content, plain[0].where), written)
+            if also:
+                also(made.content, written)
+            return Found(scaledobject.parse(made.content, written), made, (f"{where}: {_PLAIN}",))
         chosen = _choose(objects, where, name)
         if also:
             also(chosen.content, chosen.where)
@@ -121,10 +124,11 @@ def _choose(objects: list[Document], where: object, name: str) -> Document:
 
 def _meant(content: Mapping[str, Any]) -> bool:
     """Whether a mapping of another kind was probably meant as a ScaledObject, so that its errors are worth telling."""
-    kind = content.get("kind")
-    if kind is not None:
-        return kind != "ScaledJob" and bool(closest(kind, [KIND]))
-    return str(content.get("apiVersion", "")).startswith("keda.") or any(field in content for field in ("spec", *_SPEC))
+    kind, there = content.get("kind"), any(field in content for field in _SPEC)
+    if kind is None:
+        return str(content.get("apiVersion", "")).startswith("keda.") or "spec" in content or there
+    flat = there and "spec" in content and not content["spec"]
+    return flat or (kind != "ScaledJob" and bool(closest(kind, [KIND])))
 
 
 def _whole(found: Document) -> Document:
@@ -137,7 +141,8 @@ def _whole(found: Document) -> Document:
         return found
     if "spec" in content and not spec:
         known = Fields(content, found.where)  # what is wrong wherever it belongs
-        scaledobject.check_type(known)
+        if content.get("kind") == KIND:  # the kind of a target may have come in its place
+            scaledobject.check_type(known)
         if "deploymentName" in content:
             known.refuse("deploymentName", "", "scaleTargetRef.name")
         raise Unusable(found.where, f"the indentation is lost: spec is empty, and {', '.join(edge)} stand beside it")

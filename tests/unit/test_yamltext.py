@@ -96,7 +96,7 @@ def test_what_is_written_stays_text_to_go_too():
         ("- " * 5000 + "x", ["my.yaml:1: more than 100 levels"]),
         ('a: "\\ud800"\n', ["my.yaml:1: "]),
         ("a: {{ .Values.a }}\n", ["my.yaml:1: {{ .Values.a }} is left of a template: render it first"]),
-        ("{{- if .Values.a }}\nkind: x\n{{- end }}\n", ["my.yaml:1: {{- if .Values.a }} is left of a template"]),
+        ('{{- if eq .Values.a "k" }}\nkind: x\n{{- end }}\n', ['my.yaml:1: {{- if eq .Values.a "k" }} is left of a template']),
         ("# {{ x }}\na: '{{ y }}'\nb: ${c}\nd: {e: {{f}}}\n", ["my.yaml:3: ${c} is left of a template"]),
         ('{"a": ${most}}', ["my.yaml:1: ${most} is left of a template"]),
     ],

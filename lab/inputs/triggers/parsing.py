@@ -63,7 +63,7 @@ def _one(trigger: Mapping[str, Any], where: object, place: str, beside: Sequence
     return kafka.parse({**trigger, "type": kafka.KAFKA}, where, place)
 
 
-def _named(trigger: Trigger) -> Named:
+def topic_of(trigger: Trigger) -> Named:
     """The topic as ``trigger`` names it: not at all where it reads every topic of the group, and where it reads no lag."""
     if isinstance(trigger, kafka.Kafka):
         return trigger.topic
@@ -74,7 +74,7 @@ def _named(trigger: Trigger) -> Named:
 
 def topic_places(triggers: Sequence[Trigger]) -> tuple[int | None, ...]:
     """By trigger, the place of its topic among those of the group, from 0; None for a trigger that names none."""
-    words = [one.literal or f"${one.variable}" if one.given else "" for one in map(_named, triggers)]
+    words = [one.literal or f"${one.variable}" if one.given else "" for one in map(topic_of, triggers)]
     own = {f"${variable}": place for place, variable in enumerate(variables(MOST))}
     taken = {own[word] for word in words if word in own}
     left = (place for place in itertools.count() if place not in taken)
@@ -88,9 +88,9 @@ def check_topics(triggers: Sequence[Trigger], topics: int, where: object) -> Non
     needed = 1 + max((place for place in read if place is not None), default=0)
     for index, (trigger, place) in enumerate(zip(triggers, read, strict=True)):
         if place is not None and place >= topics:
-            topic = _named(trigger)
+            topic = topic_of(trigger)
             field, value = ("topic", topic.literal) if topic.literal else ("topicFromEnv", topic.variable)
-            others = [_named(one) for one, its in zip(triggers, read, strict=True) if its is not None and its < topics]
+            others = [topic_of(one) for one, its in zip(triggers, read, strict=True) if its is not None and its < topics]
             there = dict.fromkeys(one.literal or one.variable for one in others) or variables(topics)
             allowed = f"{', '.join(there)}, or topics: {needed} in the workload or as --topics (at most {MOST})"
             raise InputError(where, f"spec.triggers[{index}].metadata.{field}", value, allowed)

@@ -13,7 +13,7 @@ from lab.inputs.triggers import common
 from lab.inputs.triggers.common import Common, Unscaled
 from lab.inputs.triggers.metadata import Metadata
 
-CPU, MEMORY = "cpu", "memory"
+RESOURCES = CPU, MEMORY = "cpu", "memory"
 FIELDS = ("value", "containerName")
 REFUSALS = {"type": "nothing: KEDA 2.18 removed it; write metricType beside metadata"}
 _ALLOWED = {

@@ -68,6 +68,7 @@ def test_what_is_said_of_a_public_file(name):
     ("text", "objects", "said"),
     [
         (BASE.replace("keda.sh/", "keda.k8s.io/"), 0, "a.yaml:3: ScaledObject orders is of apiVersion keda.k8s.io/v1alpha1"),
+        (BASE.replace("keda.sh/", "keda.k8s.io/").replace("{name", "{deploymentName"), 0, "v1alpha1, scaleTargetRef.name for"),
         (BASE.partition("spec:")[0] + "spec:\nminReplicaCount: 1\n", 0, "perhaps its indentation is lost"),
         (BASE.replace("orders}", "{{ .Values.name }}}"), 0, "is left of a template"),
         (BASE + "  maxReplicaCount: 3\n", 1, "maxReplicaCount is written twice"),

@@ -29,6 +29,7 @@ SHORT = {
     "name": ("metadata", "name"),
     "paused": ("metadata", "annotations", "autoscaling.keda.sh/paused"),
     "paused-replicas": ("metadata", "annotations", "autoscaling.keda.sh/paused-replicas"),
+    "target": ("spec", "scaleTargetRef"),
     "least": ("spec", "minReplicaCount"),
     "most": ("spec", "maxReplicaCount"),
     "idle": ("spec", "idleReplicaCount"),
@@ -42,18 +43,16 @@ SHORT = {
 CONTENT = yaml.safe_load(BASE)
 KAFKA = CONTENT["spec"]["triggers"][0]
 EVEN, INVALID = "ensureEvenDistributionOfPartitions", "scaleToZeroOnInvalidOffset"
-FALLBACK = {"failureThreshold": 3, "replicas": 3}
 PROMETHEUS = {"type": "prometheus", "metadata": {"serverAddress": "http://p", "query": "q", "threshold": "1"}}
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "60"}}
-REQUEST = {"resources": {"requests": {"cpu": "1"}}}
+REQUEST, FALLBACK = {"resources": {"requests": {"cpu": "1"}}}, {"failureThreshold": 3, "replicas": 3}
 LOGGED = {"containers": [{"name": "app", **REQUEST}, {"name": "log"}]}
 
 
 def path(field):
     """The path of a short ``field``: "k." is of the first trigger's metadata, "t." of the trigger."""
     head, _, rest = field.partition(".")
-    triggers = ("spec", "triggers", 0)
-    return SHORT.get(field, (*triggers, "metadata", rest) if head == "k" else (*triggers, rest))
+    return SHORT.get(field, ("spec", "triggers", 0, *(["metadata"] if head == "k" else []), rest))
 
 
 def policies(*each, **others):
@@ -102,8 +101,7 @@ def text_of(changes, beside):
     return yaml.safe_dump_all([scaled(changes), *beside], sort_keys=False)
 
 
-TARGET = {"scaleTargetRef": {"name": "orders"}}
-TWIN = {**scaled({}), "metadata": {"name": "twin"}}
+TARGET, TWIN = {"scaleTargetRef": {"name": "orders"}}, {**scaled({}), "metadata": {"name": "twin"}}
 POLLED = CONTENT["spec"] | {"pollingInterval": 3}
 MANY = [CONTENT | {"metadata": {"name": f"o-{n}"}, "spec": POLLED | {"scaleTargetRef": {"name": f"{n}"}}} for n in range(59)]
 COMPOSED = {"t.name": "lag", "modifiers": {"formula": "lag", "target": "100"}}
@@ -113,7 +111,7 @@ FIRES = [
     ("idle-replicas", {"most": None, "k.allowIdleConsumers": "true"}, 76, WARNING, [], {}),
     ("idle-replicas", {"least": 30, "most": 40}, 6, WARNING, [], {}),
     ("idle-replicas", {"most": None}, 50, WARNING, [], {"partitions": {"orders": 150}}),
-    ("idle-replicas", {"most": 50, "also": [PROMETHEUS]}, 26, WARNING, [], {}),
+    ("idle-replicas", {"most": 50, "also": [PROMETHEUS, KAFKA | {"metadata": {"consumerGroup": "o"}}]}, 26, WARNING, [], {}),
     ("one-past-partitions", {"most": 30}, 25, INFORMATION, [], {}),
     ("one-past-partitions", {"most": 30, "k.partitionLimitation": "0,2-4,90"}, 5, INFORMATION, [], {}),
     ("unreachable-last", {}, 2, WARNING, [], {}),
@@ -129,6 +127,7 @@ FIRES = [
     ("bounds", {"down": policies("Pods/1/3600")}, 3600, ERROR, [], {}),
     ("bounds", {"up": {"stabilizationWindowSeconds": 4000}}, 4000, ERROR, [], {}),
     ("bounds", {"up": {"tolerance": 0.05}}, None, ERROR, [], {}),  # a string alone is a fraction to the CRD
+    ("bounds", {"target": {"name": "orders", "kind": "deployment"}}, None, ERROR, [], {}),
     ("paused", {"paused": "false", "paused-replicas": "5"}, 5, WARNING, [], {}),
     ("paused", {"paused": "yes"}, None, WARNING, [], {}),
     ("paused", {"down": {"selectPolicy": "Disabled"}}, 23, WARNING, [], {}),
@@ -140,6 +139,7 @@ FIRES = [
     ("trigger-refused", {"k.allowIdleConsumers": True}, None, ERROR, [], {}),
     ("trigger-refused", {"k.allowIdleConsumers": "true", "k.limitToPartitionsWithLag": "true"}, None, ERROR, [], {}),
     ("trigger-refused", {"k.topic": None, f"k.{EVEN}": "true"}, None, ERROR, [], {}),
+    ("trigger-refused", {"only": []}, None, ERROR, [], {}),
     ("trigger-refused", {"k.lagThreshold": "0"}, None, ERROR, [], {}),
     ("trigger-refused", {"also": [CPU | {"useCachedMetrics": True}]}, None, ERROR, [], {}),
     ("trigger-refused", {"also": [cron("0 8 * * 7", "0 18 * * 7")]}, None, ERROR, [], {}),
@@ -153,6 +153,7 @@ FIRES = [
     ("timers", {"cool": 600}, 0, INFORMATION, [], {}),
     ("max-not-sum", {"also": [KAFKA]}, 24, INFORMATION, [], {}),
     ("modifiers-cap", COMPOSED, 3, ERROR, [], {}),
+    ("modifiers-cap", {**COMPOSED, "modifiers": {"formula": "lag + more", "target": "10"}}, None, ERROR, [], {}),
     ("modifiers-cap", {"modifiers": {"formula": "lag", "target": "10"}}, None, ERROR, [], {}),
     ("fallback-never", {**COMPOSED, "modifiers": {"formula": "lag", "target": "2.5"}, "fallback": FALLBACK}, 0, ERROR, [], {}),
     ("fallback-never", {"only": [CPU], "fallback": FALLBACK}, 0, ERROR, [], {}),
@@ -171,6 +172,7 @@ FIRES = [
     ("activation-holds", {"idle": 0, "k.activationLagThreshold": "5"}, 5, WARNING, [], {}),
     ("activation-holds", {"k.activationLagThreshold": "5"}, 5, INFORMATION, [], {}),
     ("uncommitted-group", {"least": 0}, 3, WARNING, [], {}),
+    ("uncommitted-group", {"least": 4, "idle": 0}, 4, WARNING, [], {}),
     ("uncommitted-group", {"least": 0, f"k.{INVALID}": "true"}, 0, ERROR, [], {}),
     ("jump-to-zero", {"least": 0, "down": policies("Pods/1/60")}, 23, WARNING, [], {}),
     ("jump-to-zero", {"least": 0, "cool": 200, "down": {"stabilizationWindowSeconds": 600}}, 24, WARNING, [], {}),
@@ -197,8 +199,7 @@ FIRES = [
     ("two-owners", {}, 2, ERROR, [other("HorizontalPodAutoscaler", "keda-hpa-orders")], {}),
     ("fleet-rate", {"poll": 3}, 20, WARNING, MANY, {}),
 ]  # fmt: skip
-OWNED = other("HorizontalPodAutoscaler", **TARGET)
-OWNED["metadata"]["ownerReferences"] = [{"kind": "ScaledObject", "name": "orders"}]
+OWNED = other("HorizontalPodAutoscaler", **TARGET) | {"metadata": {"name": "x", "ownerReferences": [{"kind": "ScaledObject"}]}}
 SILENT = [
     ("idle-replicas", {}, [], {}),
     ("idle-replicas", {"k.allowIdleConsumers": "true"}, [], {}),
@@ -214,7 +215,7 @@ SILENT = [
     ("uneven-share", {f"k.{EVEN}": "true"}, [], {}),
     ("bounds", {"least": 3, "idle": 0}, [], {}),
     ("bounds", {"least": 0, "idle": 0}, [], {}),  # KEDA counts the HPA's minimum, 1
-    ("bounds", {"least": 24}, [], {}),
+    ("bounds", {"least": 24, "target": {"name": "orders", "kind": "KameletBinding", "apiVersion": "camel.io/v1"}}, [], {}),
     ("bounds", {"down": {"policies": []}}, [], {}),  # KEDA leaves an empty list out
     ("paused", {"paused": "false"}, [], {}),
     ("no-topic", {}, [], {}),
@@ -255,8 +256,7 @@ SILENT = [
     ("down-in-one-step", {"down": policies("Percent/25/60")}, [], {}),
     ("tolerance-dropped", {"up": {"tolerance": 0}}, [], {}),
     ("cpu-without-request", {"also": [CPU]}, [workload()], {}),
-    ("cpu-without-request", {"also": [CPU | {"metadata": {"value": "60", "containerName": "app"}}]},
-     [workload(pod=LOGGED)], {}),
+    ("cpu-without-request", {"also": [CPU | {"metadata": {"value": "9", "containerName": "app"}}]}, [workload(pod=LOGGED)], {}),
     ("manifest-replicas", {}, [workload()], {}),
     ("manifest-replicas", {}, [workload({"replicas": 1}, uid="1")], {}),  # out of a cluster, and no manifest
     ("grace-too-short", {}, [workload(pod={"terminationGracePeriodSeconds": 90})], {"job_s": 60.0}),

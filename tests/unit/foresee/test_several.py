@@ -90,15 +90,19 @@ def test_a_second_group_or_cluster_is_refused_as_a_trial_refuses_it(named):
 def test_what_is_not_simulated_is_refused():
     """A second trigger on lag, an external scaler that is not the lab's, a time of day without a day, unknown use, a query."""
     for here, scaled, line in (
-        (ONE, lag_150_with(QUEUE, alone=True), "spec.triggers: ['external'] | at most one trigger of type kafka or"),
-        (ONE, lag_150_with(*lag_150().content["spec"]["triggers"]), "spec.triggers: ['kafka', 'kafka'] | at most one"),
+        (ONE, lag_150_with(QUEUE, alone=True), "spec.triggers: ['external'] | triggers of type kafka and apache-kafka"),
+        (
+            ONE,
+            lag_150_with(*lag_150().content["spec"]["triggers"]),
+            "triggers[1].metadata.topicFromEnv: 'TOPIC' | a topic, or a",
+        ),
         (ONE, lag_150_with(CPU), "command line: --workload: missing | a workload with process_ms"),
         (ONE, lag_150_with(asking("up", 1)), "spec.triggers[1].metadata.query: 'up' | a query as docs/simulate.md lists them"),
         (ONE, timed(), "begins_at of the profile: missing | the time of day at which"),
         (TWO, of_topics(150, "orders", "refunds", "returns"), ".topic: 'returns' | orders, refunds, or topics: 3 in the"),
         (ONE, halves(150, topic="refunds"), "spec.triggers[1].metadata.topic: 'refunds' | TOPIC, or topics: 2 in the"),
-        (TWO, of_topics(150, "orders", ""), "spec.triggers: ['kafka', 'kafka'] | at most one"),
-        (TWO, of_topics(150, "orders", "orders"), "spec.triggers: ['kafka', 'kafka'] | at most one"),
+        (TWO, of_topics(150, "orders", ""), "spec.triggers[1].metadata.topic: missing | a topic, or a partition"),
+        (TWO, of_topics(150, "orders", "orders"), "spec.triggers[1].metadata.topic: 'orders' | a topic, or a part"),
         (
             replace(TWO, consumers=Consumers(100.0, 3.0, "range")),
             of_topics(150, "orders", "refunds"),

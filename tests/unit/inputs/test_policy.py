@@ -1,13 +1,16 @@
 """Policies of every kind are read strictly, a scale compresses what is time in them, and an HPA on lag is a ScaledObject's."""
 
+import re
 from typing import Any
 
 import pytest
 import yaml
 
 from lab import paths
+from lab.errors import InputError
+from lab.foresee import queries
 from lab.foresee.simulate import simulate
-from lab.inputs import fidelity, hpa_on_lag, policy
+from lab.inputs import fidelity, hpa_on_lag, policy, scaledobject_file
 from lab.inputs import scale as scales
 from lab.inputs.policy import PlainHpa, parse_hpa
 from lab.inputs.scale import Scale
@@ -259,3 +262,16 @@ def test_the_labels_of_its_selector_are_those_of_the_query():
 def test_what_is_no_lag_is_refused(content, line):
     """By the HPA's own fields."""
     assert line in refused(scaled, content)
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "fields"),
+    [("up", 9, ["metrics[0].external.metric.name"]), ("a b", "9", ["maxReplicas", "metrics[0].external.metric.name"])],
+)
+def test_all_errors_are_said_at_once_by_the_fields_of_the_hpa(name, most, fields):
+    """Also those of the query that it is taken as."""
+    text = yaml.safe_dump(plain(external(name), maxReplicas=most, minReplicas=1))
+    with pytest.raises(InputError) as error:
+        scaledobject_file.read(text, "hpa.yaml", also=queries.check, hpa=True)
+    found = [re.fullmatch(r"hpa.yaml:\d+: spec.(\S+): .*", line)[1] for line in str(error.value).splitlines()]
+    assert found == fields

@@ -99,13 +99,14 @@ apiVersion: keda.sh/v1
 kind: ScaledObject
 metadata: {name: orders, annotations: {autoscaling.keda.sh/paused-replicas: "four", autoscaling.keda.sh/pause: "true"}}
 spec:
-  scaleTargetRef: {deploymentName: orders, kind: deployment}
+  scaleTargetRef: {deploymentName: orders, kind: deployment, apiVersion: 1}
   pollingIntervall: 5
   cooldownPeriod: 5m
   minReplicaCount: 9
   maxReplicaCount: 3
   maxReplicaCount: 4
-  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleup: {}, scaleDown: {policies: [{type: Pods, value: 0}]}}}}
+  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleup: {}, scaleDown: {policies: [{type: Pods, value: 0}]}}},
+    scalingModifiers: {formula: a + b, target: "1"}}
   triggers:
   - meta: {topic: t}
     type: kafka
@@ -132,7 +133,7 @@ def test_all_errors_of_a_file_are_said_at_once_in_their_order(file):
         "3: metadata.annotations.autoscaling.keda.sh/pause: 'true'",
         "3: metadata.annotations.autoscaling.keda.sh/paused-replicas: 'four'",
         "5: spec.scaleTargetRef.deploymentName: 'orders'",
-        "5: spec.scaleTargetRef.kind: 'deployment'",
+        *("5: spec.scaleTargetRef.kind: 'deployment'", "5: spec.scaleTargetRef.apiVersion: 1"),
         "6: spec.pollingIntervall: 5",
         "7: spec.cooldownPeriod: '5m'",
         "8: spec.minReplicaCount: 9",
@@ -140,17 +141,17 @@ def test_all_errors_of_a_file_are_said_at_once_in_their_order(file):
         "11: spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleup: {}",
         "11: spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown.policies[0].value: 0",
         "11: spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown.policies[0].periodSeconds: missing",
-        "13: spec.triggers[0].meta: {'topic': 't'}",
-        "17: spec.triggers[1].metadata.brokerList: 'b:9092'",
-        "19: spec.triggers[1].metadata.startThreshold: '1'",
-        "20: spec.triggers[1].metadata.topics: ['a', 'b']",
-        "21: spec.triggers[1].metadata.allowIdleConsumers: True",
-        "22: spec.triggers[1].metadata.version: 1.0",
-        "23: spec.triggers[1].metadata.tls: 'on'",
-        "24: spec.triggers[2].type: missing",
-        "24: spec.triggers[2].metadata.bootstrapServers: ['a', 'b']",
-        "24: spec.triggers[2].metadata.lagThreshold: 5",
-        "25: spec.triggers[3].type: 'rabbitmq'",
+        "12: spec.advanced.scalingModifiers.formula: 'a + b'",
+        "14: spec.triggers[0].meta: {'topic': 't'}",
+        "18: spec.triggers[1].metadata.brokerList: 'b:9092'",
+        "20: spec.triggers[1].metadata.startThreshold: '1'",
+        "21: spec.triggers[1].metadata.topics: ['a', 'b']",
+        "22: spec.triggers[1].metadata.allowIdleConsumers: True",
+        *("23: spec.triggers[1].metadata.version: 1.0", "24: spec.triggers[1].metadata.tls: 'on'"),
+        "25: spec.triggers[2].type: missing",
+        "25: spec.triggers[2].metadata.bootstrapServers: ['a', 'b']",
+        "25: spec.triggers[2].metadata.lagThreshold: 5",
+        "26: spec.triggers[3].type: 'rabbitmq'",
     ]
     meant = {line.split(": ")[1].rsplit(".", 1)[-1]: line.partition("did you mean ")[2].partition("?")[0] for line in lines}
     wanted = {
@@ -188,6 +189,7 @@ FUNC = {"specVersion": "0.37.0", "name": "fn", "runtime": "go", "deploy": {"keda
         ({"kind": "steps", "steps": []}, ["no ScaledObject is in it, but steps"]),
         (FLAT, ["the indentation is lost: spec is empty, and scaleTargetRef, triggers stand beside it"]),
         (FLAT + "metadata:\n", ["metadata is written twice", "the indentation is lost"]),
+        (FLAT + "kind: Deployment\n", ["kind is written twice", "the indentation is lost"]),
         (
             FLAT.replace("keda.sh", "keda.k8s.io").replace("type", "deploymentName"),
             [
@@ -216,7 +218,7 @@ FUNC = {"specVersion": "0.37.0", "name": "fn", "runtime": "go", "deploy": {"keda
         ),
         ("spec: {scaleTargetRef: {name: a}, triggers: 3}", ["apiVersion: missing", "kind: missing", "metadata: missing", "3"]),
     ],
-    ids=range(21),
+    ids=range(22),
 )
 def test_a_file_without_a_scaledobject_says_what_is_in_it(content, lines, file):
     """What it looks like, and what to bring instead."""
