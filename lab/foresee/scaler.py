@@ -71,7 +71,7 @@ def source_of(trigger: Trigger, part: Part, names: Names, situation: Situation, 
     memory, which have none.
     Raises :class:`InputError` for a profile without a time of day, another query, a cpu trigger without a footprint, or a
     limitation to partitions that there are not, with which KEDA fails."""
-    if isinstance(trigger, Kafka | PersistentLag) and not part.of(situation.shares).size:
+    if isinstance(trigger, Kafka) and not part.of(situation.shares).size:
         chosen = ",".join(map(str, sorted(trigger.partitions or ())))
         raise InputError(where, f"{field}.metadata.partitionLimitation", chosen, "some of the topic's partitions, from 0")
     match trigger:
