@@ -41,6 +41,7 @@ def scaledobject_of(hpa: Mapping[str, Any], where: object) -> dict[str, Any]:
     the HPA that can't be used."""
     given = Fields(hpa, where)
     with together():
+        name = given.under("metadata").text("name", "the name of the HPA")
         spec = given.under("spec")
         queries = [_query(one) for one in spec.each("metrics")]
         target = spec.under("scaleTargetRef")
@@ -57,7 +58,7 @@ def scaledobject_of(hpa: Mapping[str, Any], where: object) -> dict[str, Any]:
     if "behavior" in spec.content:
         made["advanced"] = {"horizontalPodAutoscalerConfig": {"behavior": _behavior(spec.content["behavior"])}}
     head = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject"}
-    return head | {"metadata": {"name": given.under("metadata").text("name", "the name of the HPA")}, "spec": made}
+    return head | {"metadata": {"name": name}, "spec": made}
 
 
 def _behavior(written: Mapping[str, Any]) -> dict[str, Any]:

@@ -265,13 +265,12 @@ def test_what_is_no_lag_is_refused(content, line):
 
 
 @pytest.mark.parametrize(
-    ("name", "most", "fields"),
-    [("up", 9, ["metrics[0].external.metric.name"]), ("a b", "9", ["maxReplicas", "metrics[0].external.metric.name"])],
+    ("name", "series", "most", "others"), [("x", "up", 9, []), (None, "a b", "9", ["metadata.name", "spec.maxReplicas"])]
 )
-def test_all_errors_are_said_at_once_by_the_fields_of_the_hpa(name, most, fields):
+def test_all_errors_are_said_at_once_by_the_fields_of_the_hpa(name, series, most, others):
     """Also those of the query that it is taken as."""
-    text = yaml.safe_dump(plain(external(name), maxReplicas=most, minReplicas=1))
+    content = plain(external(series), maxReplicas=most, minReplicas=1) | {"metadata": {"name": name}}
     with pytest.raises(InputError) as error:
-        scaledobject_file.read(text, "hpa.yaml", also=queries.check, hpa=True)
-    found = [re.fullmatch(r"hpa.yaml:\d+: spec.(\S+): .*", line)[1] for line in str(error.value).splitlines()]
-    assert found == fields
+        scaledobject_file.read(yaml.safe_dump(content), "hpa.yaml", also=queries.check, hpa=True)
+    found = [re.fullmatch(r"hpa.yaml:\d+: (\S+): .*", line)[1] for line in str(error.value).splitlines()]
+    assert found == [*others, "spec.metrics[0].external.metric.name"]
