@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,10 @@ LABELS = {
     "kafka_consumergroup_group_lag": _REPORTED,
     "kafka_consumergroup_group_topic_sum_lag": _REPORTED - {"partition"} - _MEMBERS,
     OFFSET: {"topic", "partition"},
+    "kminion_kafka_consumer_group_topic_lag": {"group_id", "topic"},
+    "kminion_kafka_consumer_group_topic_partition_lag": {"group_id", "topic", "partition"},
 }
+_RENAMED = {"topic_name": "topic", "partition_id": "partition"}  # of kminion's labels
 _GROUPS = ("consumergroup", "group", "consumer_group", "consumerGroup", "group_id", "groupId", "consumer_group_name")
 QUERIES = "a query as docs/simulate.md lists them"
 _COMPARE: Mapping[str, Callable[[Floats, float], npt.NDArray[np.bool_]]] = {
@@ -81,7 +84,7 @@ def _equal(triggers: Iterable[Trigger]) -> Iterator[Matcher]:
     for trigger in triggers:
         if isinstance(trigger, Prometheus):
             try:
-                selector = parse(trigger.query)
+                selector = _parsed(trigger.query)
             except QueryError:
                 continue
             while not isinstance(selector, Selector):
@@ -99,9 +102,25 @@ def check(content: Mapping[str, Any], where: object) -> None:
         text = metadata.get("query") if isinstance(metadata, dict) else None
         if isinstance(text, str) and text.strip():
             try:
-                _known(parse(text))
+                _known(_parsed(text))
             except QueryError as error:
                 report(_refusal(where, f"spec.triggers[{index}].metadata.query", text, error))
+
+
+def _parsed(text: str) -> Query:
+    """The tree of ``text``, with the usual names for kminion's labels. Raises :class:`QueryError`."""
+    query = selector = parse(text)
+    while not isinstance(selector, Selector):
+        selector = selector.of
+    return _renamed(query) if selector.metric.startswith("kminion_") else query
+
+
+def _renamed(query: Query) -> Query:
+    if isinstance(query, Selector):
+        matchers = (replace(one, label=_RENAMED.get(one.label, one.label)) for one in query.matchers)
+        return replace(query, matchers=tuple(matchers))
+    made = replace(query, of=_renamed(query.of))
+    return replace(made, labels=frozenset(_RENAMED.get(one, one) for one in made.labels)) if isinstance(made, Sum) else made
 
 
 def _known(query: Query) -> None:
@@ -144,7 +163,7 @@ class Answer:
         self.notes: list[str] = []
         shown = " ".join(text.split())
         try:
-            query = parse(text)
+            query = _parsed(text)
             _known(query)
             self._vector = self._of(query)
         except QueryError as error:

@@ -48,6 +48,8 @@ WHOLE = [
     f'sum({GROUP_LAG}{{group="enrich"}})',
     f'sum by (group) ({GROUP_LAG}{{group="enrich", cluster_name="c"}})',
     f"{LAG}_sum",
+    'kminion_kafka_consumer_group_topic_lag{group_id="enrich", topic_name="orders"}',
+    "sum by (topic_name) (sum by (topic_name, partition_id) (kminion_kafka_consumer_group_topic_partition_lag))",
 ]
 
 
