@@ -70,7 +70,9 @@ def audit(texts: Mapping[str, str], facts: Facts) -> Audit:
         found, errors = read(name, text)
         items += found
         unread += errors
-    fleet = Fleet(items)
+    patches = _patches(items)
+    unread += [f"{one.where}:{one.where.line('kind') or 1}: {words}" for one, words in patches.items()]
+    fleet = Fleet([one for one in items if one not in patches])
     every = [Scaled(item, fleet, facts) for item in fleet.of(SCALED)]
     places = {name: number for number, name in enumerate(texts)}
     found_all = sorted(_findings(every, fleet, facts), key=lambda one: (places[one.file], one.line or 0))
@@ -111,6 +113,17 @@ def _renamed(item: Item) -> Iterator[str]:
         yield "scaleTargetRef.name for deploymentName"
     if any("brokerList" in mapping(one.get("metadata")) for one in listed(item.spec.get("triggers"))):
         yield "bootstrapServers for brokerList"
+
+
+def _patches(items: Sequence[Item]) -> dict[Item, str]:
+    """What is no whole ScaledObject, but says what differs from one of its name, with what to bring instead."""
+    every = [one for one in items if one.kind == SCALED]
+    whole = {one.name: one for one in every if one.target[-1]}
+    return {
+        one: f"{one.title} is a patch of the one in {whole[one.name].where}: audit what it makes (kustomize build)"
+        for one in every
+        if one.name in whole and "scaleTargetRef" not in one.spec
+    }
 
 
 def _findings(every: Sequence[Scaled], fleet: Fleet, facts: Facts) -> Iterator[Finding]:

@@ -90,8 +90,7 @@ JUNK = st.sampled_from([*SCALARS, [], [1], {}, {1: [2]}, ["a", {}], {"a": None}]
 @given(st.sampled_from(FIRES), st.data())
 def test_junk_in_any_place_is_no_fault(case, data):
     """Whatever stands in a field, of a ScaledObject or of what is beside it, the audit of the rest goes on."""
-    _, changes, _, _, beside, facts = case
-    objects = json.loads(json.dumps([scaled(changes), *beside[:2]]))
+    objects = json.loads(json.dumps([scaled(case[1]), *case[4][:2]]))
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.sampled_from(objects))
         while True:
@@ -101,7 +100,7 @@ def test_junk_in_any_place_is_no_fault(case, data):
                 break
             place = place[key]
         place[key] = copy.deepcopy(data.draw(JUNK))  # a later one may go into it
-    audit(yaml.safe_dump_all(objects), facts)
+    audit(yaml.safe_dump_all(objects), case[5])
 
 
 @pytest.mark.parametrize(
@@ -286,11 +285,12 @@ def test_what_a_fleet_costs(capsys):
 
 
 def test_each_environment_has_its_own_workload():
-    """One object in two folders is no two owners, and a rule looks at the workload of its folder."""
+    """One object in two folders is no two owners, a rule looks at the workload of its folder, and a patch is no object."""
     both = {"dev": yaml.safe_dump(workload({"replicas": 3})), "prod": yaml.safe_dump(workload())}
-    found = findings.audit({f"{one}/{n}.yaml": text for one in both for n, text in enumerate((BASE, both[one]))}, Facts())
+    parts = (BASE, BASE.partition("  scaleT")[0] + "  maxReplicaCount: 9\n")
+    found = findings.audit({f"{one}/{n}.yaml": text for one in both for n, text in enumerate((*parts, both[one]))}, Facts())
     told = [(one.rule, one.file) for one in found.findings if one.rule in ("two-owners", "manifest-replicas")]
-    assert told == [("manifest-replicas", "dev/1.yaml")]
+    assert (told, found.objects, len(found.unread)) == ([("manifest-replicas", "dev/2.yaml")], 2, 2)
 
 
 def test_a_change_makes_its_way():
