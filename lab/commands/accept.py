@@ -34,7 +34,7 @@ def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
     again = "a file: it is read again by each trial"
     parser.flag("scaledobject", _file, None, "the ScaledObject, as you deploy it", again)
-    parser.flag("name", str, "", "the ScaledObject of this name, where several are in the file")
+    parser.flag("name", str, "", "the ScaledObject of this name, or NAMESPACE/NAME, where several are in the file")
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/ [step-10x]", optional=True)
     text = "what pods do (kind: Workload); the default workload without it"
     parser.flag("workload", _file, None, text, again, optional=True)

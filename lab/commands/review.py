@@ -235,7 +235,7 @@ def _simulated(side: Side, title: str, given: Sequence[str]) -> Answer | Refusal
         file = Path(folder, Path(item.where).name)
         file.write_text(side.texts[str(item.where)], encoding="utf-8")
         try:
-            question = situation.read(_parsed(simulate, _flags(file, item.name, given)))
+            question = situation.read(_parsed(simulate, _flags(file, title.partition(" ")[2], given)))
             return Answer(question, *simulate.answer(question))
         except InputError as error:
             return Refusal(str(error).splitlines()[0].replace(f"{folder}/", ""), error.where == str(file))

@@ -154,7 +154,7 @@ class Question:
 def add_flags(parser: Flags) -> None:
     """Add the flags that ``simulate``, ``tune`` and ``plane`` share."""
     parser.flag("scaledobject", Path, None, "the file of the ScaledObject, YAML or JSON; - for standard input")
-    parser.flag("name", str, "", "the ScaledObject of this name, where several are in the file")
+    parser.flag("name", str, "", "the ScaledObject of this name, or NAMESPACE/NAME, where several are in the file")
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload): rate, balancer, partitions", optional=True)
     parser.flag("pod-rate", number(0.001, 1e6), None, "messages/s a pod processes at most", "0.001 to 1,000,000", optional=True)

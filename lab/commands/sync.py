@@ -35,7 +35,7 @@ def add_flags(parser: Flags) -> None:
     parser.flag(
         "scaledobject", Path, None, "the file of the ScaledObject, or of a plain HPA, YAML or JSON; - for standard input"
     )
-    parser.flag("name", str, "", "the ScaledObject of this name, where several are in the file")
+    parser.flag("name", str, "", "the ScaledObject of this name, or NAMESPACE/NAME, where several are in the file")
     parser.flag("replicas", whole(0, MAX_REPLICAS), None, "replicas that there are now")
     text = f"[TRIGGER=]N, the lag in messages, or N,N,... by partition; again for each trigger on lag. TRIGGER is {NAMED}"
     parser.flag("lag", named(whole(0, MOST_LAG), several=True), None, text, optional=True, many=True)

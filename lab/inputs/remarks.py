@@ -27,6 +27,12 @@ def name(content: Mapping[str, Any]) -> str:
     return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
 
+def space(content: Mapping[str, Any]) -> str:
+    """The namespace of an object; "" where it has none."""
+    metadata = content.get("metadata")
+    return str(metadata.get("namespace") or "") if isinstance(metadata, dict) else ""
+
+
 def remarks(chosen: Document, others: Sequence[Document]) -> tuple[str, ...]:
     """Lines on the ScaledObject ``chosen``, which was read without an error, and on the ``others`` of its file."""
     return (*_rivals(chosen, others), *_target(chosen), *_left(chosen), *_ports(chosen), *_ignored(chosen))
@@ -43,12 +49,11 @@ def _rivals(chosen: Document, others: Sequence[Document]) -> Iterator[str]:
 
 def _scaled(content: Mapping[str, Any]) -> tuple[str, str, str]:
     """Namespace, kind and name of what an object scales."""
-    metadata, spec = content.get("metadata"), content.get("spec")
+    spec = content.get("spec")
     target = spec.get("scaleTargetRef") if isinstance(spec, dict) else None
     if not isinstance(target, dict):
         return "", "", ""
-    space = metadata.get("namespace") if isinstance(metadata, dict) else None
-    return str(space or ""), str(target.get("kind") or "Deployment"), str(target.get("name"))
+    return space(content), str(target.get("kind") or "Deployment"), str(target.get("name"))
 
 
 def _target(chosen: Document) -> Iterator[str]:

@@ -109,9 +109,9 @@ def mappings(documents: list[Document]) -> Iterator[Document]:
 def _choose(objects: list[Document], where: object, name: str) -> Document:
     """The ScaledObject among ``objects`` of the file ``where``."""
     there = [one for one in objects if one.content.get("kind") == KIND]
-    names = ", ".join(remarks.name(one.content) or "(without a name)" for one in there) or "none"
+    names = ", ".join(_titles(there)) or "none"
     if name:
-        there = [one for one in there if remarks.name(one.content) == name]
+        there = [one for one in there if name in (remarks.name(one.content), _whole_name(one.content))]
         if not there:
             raise InputError("command line", _FLAG, name, f"a {KIND} of {where}: {names}")
     there = there or [one for one in objects if _meant(one.content)]
@@ -120,6 +120,18 @@ def _choose(objects: list[Document], where: object, name: str) -> Document:
     if not there:
         raise Unusable(where, _without([one.content for one in objects]))
     return _whole(there[0])
+
+
+def _titles(there: list[Document]) -> list[str]:
+    """The names of objects, with the namespace of those that have one name."""
+    names = [remarks.name(one.content) or "(without a name)" for one in there]
+    pairs = zip(there, names, strict=True)
+    return [_whole_name(one.content) if names.count(name) > 1 else name for one, name in pairs]
+
+
+def _whole_name(content: Mapping[str, Any]) -> str:
+    space = remarks.space(content)
+    return f"{space and f'{space}/'}{remarks.name(content) or '(without a name)'}"
 
 
 def _meant(content: Mapping[str, Any]) -> bool:
