@@ -32,6 +32,7 @@ GB = 1e9
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
     parser.flag("scaledobject", str, "lag", "the policy: a YAML file, or the name of a committed one")
+    parser.flag("name", str, "", "the ScaledObject of this name, or NAMESPACE/NAME, where several are in the file")
     parser.flag("profile", str, "step-10x", "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload); the default workload without it", optional=True)
     text = "a name in profiles/scales.yaml; by default what a session would take: the most compressed that keeps times and lags"
@@ -47,9 +48,9 @@ def run(options: Namespace) -> int:
     asked = (options.scaledobject, options.profile)
     policy, profile = (Path(text) if Path(text).suffix in project.FILES else text for text in asked)
     traffic = profile if isinstance(profile, Path) else COMMITTED.profile(profile)
-    theirs = UserFiles(policy if isinstance(policy, Path) else None, traffic, options.workload)
+    theirs = UserFiles(policy if isinstance(policy, Path) else None, traffic, options.workload, options.name)
     scale = scales.load(options.scale) if options.scale else theirs.scale()
-    given = inputs.read(profile, policy, workload, options.seed, scale, "binary", partitions=partitions)
+    given = inputs.read(profile, policy, workload, options.seed, scale, "binary", partitions=partitions, named=options.name)
     needed = estimate(given)
     cores, memory = os.cpu_count() or 1, available_bytes()
     disk = {f"of {folder}": shutil.disk_usage(folder).free for folder in (_there(paths.state_dir()), _there(options.results))}

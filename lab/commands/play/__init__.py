@@ -13,7 +13,7 @@ from typing import Any
 from dash import Dash, Input, Output, ctx, no_update
 from dash.exceptions import PreventUpdate
 
-from lab import yamlfile
+from lab import yamlfile, yamltext
 from lab.board import serving
 from lab.commands import situation
 from lab.commands.play import answer, page
@@ -32,6 +32,7 @@ from lab.commands.play.state import (
 from lab.commands.play.traffic import moved, profile_of, profiles, steps_of
 from lab.errors import HELD, InputError
 from lab.flags import Flags, whole
+from lab.inputs import scaledobject_file
 
 CONTROLS = (
     *(f"{policy}-{name}" for policy in POLICIES for name in ("yaml", *(field.id for field in FIELDS))),
@@ -54,6 +55,7 @@ def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
     text = "begin with the ScaledObject in this file; - for standard input [default: an example]"
     parser.flag("scaledobject", Path, None, text, optional=True)
+    parser.flag("name", str, "", "the ScaledObject of this name, or NAMESPACE/NAME, where several are in the file")
     text = "begin with this traffic: a YAML file, or the name of one in profiles/ [default: a spike]"
     parser.flag("profile", str, None, text, optional=True)
     parser.flag("port", whole(0, 65_535), 8051, "loopback port to serve on; 0 picks one", "0 to 65,535")
@@ -76,8 +78,10 @@ def begin(options: Namespace) -> State:
     """The state that the page begins with. Raises :class:`InputError` for files that can't be used."""
     state = State()
     if options.scaledobject is not None:
-        text = yamlfile.text(options.scaledobject)
-        scaled_of(text, yamlfile.name(options.scaledobject))
+        text, where = yamlfile.text(options.scaledobject), yamlfile.name(options.scaledobject)
+        if options.name:
+            text = yamltext.written(scaledobject_file.read(text, where, options.name).written.content)
+        scaled_of(text, where)
         state = replace(state, policy=text)
     if options.profile is not None:
         own = steps_of(situation.read_profile(options.profile))

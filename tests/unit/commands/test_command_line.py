@@ -98,7 +98,9 @@ def test_every_command_explains_itself(capsys):
         assert name in listed
         with pytest.raises(SystemExit, match="0"):
             main([name, "--help"])
-        assert " ".join(text.split()[:4]) in " ".join(capsys.readouterr().out.split())
+        said = capsys.readouterr().out
+        assert " ".join(text.split()[:4]) in " ".join(said.split())
+        assert "--scaledobject " not in said or "--name " in said  # of several in a file
 
 
 def test_a_question_without_a_record_imports_no_tables():
@@ -215,6 +217,10 @@ def test_play_begins_with_a_users_own_files(refused, tmp_path):
     begun = play.begin(parser.parse_args([f"--scaledobject={ORDERS}", f"--profile={tmp_path}/own.yaml"]))
     assert (begun.traffic, "orders-enricher" in begun.policy) == ("zipf 1.1\n0 5 baseline\n700 end", True)
     assert play.begin(parser.parse_args(["--profile=bursty"])).traffic == "bursty"
+    two = Path(ORDERS).read_text() + "---\n" + Path(ORDERS).read_text().replace("orders-enricher", "b")
+    (tmp_path / "two.yaml").write_text(two)
+    one = play.begin(parser.parse_args([f"--scaledobject={tmp_path}/two.yaml", "--name=b"])).policy
+    assert yamlfile.parse(one, "x")["metadata"]["name"] == "b"
     assert "did you mean" in refused("play", "--profile=burst")
 
 
