@@ -39,8 +39,8 @@ _METADATA = (
 )
 _TARGET = ("name", "kind", "apiVersion", "envSourceContainerName")
 _HPA = "horizontalPodAutoscalerConfig"
-_MISTAKEN = {"minReplicas": "minReplicaCount", "maxReplicas": "maxReplicaCount", "behavior": f"advanced.{_HPA}.behavior"}
-_MISTAKEN |= {name: f"advanced.{name}" for name in (_HPA, "scalingModifiers", "restoreToOriginalReplicaCount")}
+MISTAKEN = {"minReplicas": "minReplicaCount", "maxReplicas": "maxReplicaCount", "behavior": f"advanced.{_HPA}.behavior"}
+MISTAKEN |= {name: f"advanced.{name}" for name in (_HPA, "scalingModifiers", "restoreToOriginalReplicaCount")}
 _KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job", "CronJob", "Service", "Pod", "Rollout")
 _FALLBACKS = ("static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower", modifiers.FALLBACK)
 _ANNOTATIONS = "autoscaling.keda.sh/"
@@ -163,7 +163,7 @@ def _parse(given: Fields, where: object) -> ScaledObject:
     given.known(*_TOP)
     check_type(given)
     spec = given.under("spec")
-    spec.known(*SPEC, mistaken=_MISTAKEN)
+    spec.known(*SPEC, mistaken=MISTAKEN)
     least, most = spec.whole("minReplicaCount", 0, _MOST, 0, "pods"), spec.whole("maxReplicaCount", 1, _MOST, 100, "pods")
     if least > most and spec.sound("minReplicaCount", "maxReplicaCount"):
         spec.refuse("minReplicaCount", f"at most maxReplicaCount, {most}")
