@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -171,6 +172,15 @@ def bounds(here: Scaled) -> Iterator[Hit]:
 
 def _names(here: Scaled) -> Iterator[Hit]:
     name: Path = ("metadata", "name")
+    if not scaledobject.NAME.fullmatch(here.item.name):
+        words = f"{shown(here.item.metadata.get('name'))} is no name of an object: {schema.REFUSED}"
+        yield Hit(name, words, cure="small letters, digits, - and .")
+    for field in ("labels", "annotations"):
+        for key, value in mapping(here.item.metadata.get(field)).items():
+            if not isinstance(value, str) and value is not None:
+                place: Path = ("metadata", field, str(key))
+                cure = {} if isinstance(value, dict | list) else {place: json.dumps(value, default=str)}
+                yield Hit(place, f"{shown(value)} is no string: {schema.REFUSED}", changes=cure, cure="quotes")
     refused = "KEDA refuses it" if here.facts.keda >= (2, 20) else "KEDA can't make it a label"
     if len(here.item.name) > _LONGEST_NAME:
         words = f"the name has {len(here.item.name)} characters, more than {_LONGEST_NAME}: {refused}"

@@ -36,7 +36,7 @@ def text(value: object) -> str:
 
 def whole(value: object, default: int) -> int:
     """``value`` if it is a whole number, else ``default``."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
+    return default if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 else int(value)
 
 
 def at(content: object, *path: str | int) -> Any:

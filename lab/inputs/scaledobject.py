@@ -48,7 +48,7 @@ _SWITCHES = ("paused", "paused-scale-in", "paused-scale-out", "force-activation"
 _PAUSES = (f"{_ANNOTATIONS}paused-replicas", f"{_ANNOTATIONS}paused")
 _NEVER_ZERO = "from 1, where every trigger is cpu or memory: they can't scale from 0"
 _PART = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_NAME = re.compile(rf"(?=.{{1,253}}$){_PART}(?:\.{_PART})*")
+NAME = re.compile(rf"(?=.{{1,253}}$){_PART}(?:\.{_PART})*")
 _LABEL = re.compile(r"(?=.{0,63}$)(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _LONGEST_NAME = 63  # of what becomes a label
 _LONGEST_S = 2**31 - 1
@@ -201,7 +201,7 @@ def _parse(given: Fields, where: object) -> ScaledObject:
 def _name(given: Fields, what: str) -> str:
     """The name in ``given``, which says ``what`` it is of."""
     name = given.text("name", what)
-    if name and not _NAME.fullmatch(name):
+    if name and not NAME.fullmatch(name):
         left = TEMPLATE.search(name)
         words = f"; {left[0]} is left of a template: render it first" if left else ""
         given.refuse("name", f"{what} in small letters, digits, - and .{words}")

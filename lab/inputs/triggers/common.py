@@ -85,6 +85,8 @@ def read(trigger: Mapping[str, Any], where: object, place: str, *, resource: boo
         reference = given.under("authenticationRef", "name", "kind")
         if not reference.content.get("name"):
             given.refuse("authenticationRef", "a mapping with a name")
+        elif not isinstance(reference.content["name"], str):
+            reference.refuse("name", "a string: quote it")
         reference.choice("kind", *_SECRETS, default=_SECRETS[0])
     return Common(name, cached, metric_type, authenticated)
 

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from lab.audit import cure, schema
-from lab.audit.schema import ANY, FLAG, TEXT, WHOLE
+from lab.audit.schema import ANY, FLAG, TEXT, WHOLE, Items, Object
 from lab.components import build
 from tests.unit.audit.test_rules import CONTENT, path, scaled, text_of
 from tests.unit.audit.test_rules import audit as audit_of
@@ -15,14 +15,17 @@ SAME = object()
 @pytest.mark.parametrize(
     ("field", "value", "words", "meant"),
     [
-        ("most", "24", ["'24' is no whole number"], 24),
+        ("most", "24", ["'24' is no whole number from 1"], 24),
         ("most", 24.0, [], SAME),
-        ("poll", "30s", ["'30s' is no whole number"], 30),
-        ("cool", True, ["True is no whole number"], SAME),
-        ("fallback", {"replicas": "3"}, ["'3' is no whole number"], {"replicas": 3}),
+        ("poll", "30s", ["'30s' is no whole number from 1"], 30),
+        ("cool", True, ["True is no whole number from 0"], SAME),
+        ("fallback", {"replicas": "3"}, ["no failureThreshold", "'3' is no whole number from 0"], {"replicas": 3}),
         ("up", {"policies": {"type": "Pods"}}, ["{'type': 'Pods'} is no list"], SAME),
-        ("down", {"policies": [{"type": 1, "value": 1, "periodSeconds": "1m"}]}, ["1 is no string", "'1m' is no whole number"],
-         {"policies": [{"type": "1", "value": 1, "periodSeconds": 60}]}),
+        ("down", {"policies": [{"type": 1, "value": 1, "periodSeconds": "1m"}]},
+         ["1 is not Pods or Percent", "'1m' is no whole number from 1"],
+         {"policies": [{"type": 1, "value": 1, "periodSeconds": 60}]}),
+        ("down", {"selectPolicy": "min"}, ["'min' is not Max or Min or Disabled"], {"selectPolicy": "Min"}),
+        ("least", -1, ["-1 is no whole number from 0"], SAME),
         ("modifiers", {"formula": "a", "target": 10}, ["10 is no string"], {"formula": "a", "target": "10"}),
         ("t.useCachedMetrics", "true", ["'true' is no true or false"], True),
         ("t.authenticationRef", "login", ["'login' is no mapping"], SAME),
@@ -39,6 +42,20 @@ def test_what_the_schema_refuses_and_what_was_meant(field, value, words, meant):
     assert made == cure.changed(content, {path(field): value if meant is SAME else meant})
 
 
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"name": "Orders!"}, "metadata.name", "'Orders!' is no name of an object"),
+        ({"name": None}, "metadata.name", "None is no name of an object"),
+        ({"paused": True}, "metadata.annotations.autoscaling.keda.sh/paused", "True is no string"),
+    ],
+)
+def test_the_metadata_is_of_the_api_servers_types(changes, field, words):
+    """A name that no object may have, and a value that is no string."""
+    told = [(one.field, one.sentence.partition(":")[0]) for one in audit_of(text_of(changes, []), {}).findings]
+    assert (field, words) in told
+
+
 def test_a_field_of_the_hpa_is_one_of_keda_by_another_name():
     """As a finding: with its line, and a diff."""
     text = text_of({}, []).replace("maxReplicaCount", "maxReplicas")
@@ -47,15 +64,21 @@ def test_a_field_of_the_hpa_is_one_of_keda_by_another_name():
     assert "+  maxReplicaCount: 24" in found.diff
 
 
-def of_crd(given):
-    """A part of the CRD in the words of the audit."""
-    if given.get("x-kubernetes-int-or-string") or "additionalProperties" in given:
-        return ANY
-    if given["type"] == "array":
-        return [of_crd(given["items"])]
-    if given["type"] == "object":
-        return {name: of_crd(one) for name, one in given["properties"].items()}
-    return {"integer": WHOLE, "string": TEXT, "boolean": FLAG}[given["type"]]
+def agree(ours, crd):
+    """Whether a part of the schema is that of the CRD; words and numbers of a behavior are those of the HPA's validation."""
+    if isinstance(ours, Object):
+        assert ours.fields.keys() == crd["properties"].keys()
+        assert {*ours.needed} <= {*crd.get("required", ())}
+        for name, one in ours.fields.items():
+            agree(one, crd["properties"][name])
+    elif isinstance(ours, Items):
+        agree(ours.each, crd["items"])
+    elif ours.kind == ANY:
+        assert crd.get("x-kubernetes-int-or-string") or "additionalProperties" in crd
+    else:
+        assert {"integer": WHOLE, "string": TEXT, "boolean": FLAG}[crd["type"]] == ours.kind
+        assert ours.words == tuple(crd.get("enum", ours.words))
+        assert ours.least == crd.get("minimum", ours.least)
 
 
 @pytest.mark.services  # the module comes with what a cluster is built of
@@ -63,5 +86,5 @@ def test_the_schema_is_that_of_the_crd():
     """Of the pinned release."""
     file = build.source(build.KEDA_MODULE, "kubernetes") / "config" / "crd" / "bases" / "keda.sh_scaledobjects.yaml"
     (version,) = yaml.safe_load(file.read_text())["spec"]["versions"]
-    assert of_crd(version["schema"]["openAPIV3Schema"]["properties"]["spec"]) == schema.SPEC
+    agree(schema.SPEC, version["schema"]["openAPIV3Schema"]["properties"]["spec"])
     assert not list(schema.wrong(scaled({})["spec"]))
