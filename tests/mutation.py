@@ -56,7 +56,10 @@ TESTS: Mapping[str, Sequence[str]] = {  # by module, whose tests start no servic
 EXPLAINED: Mapping[str, Mapping[str, str]] = {
     "lab/judge/measure.py": {"@overload": "it is for type checkers", "@functools.wraps": "it keeps a name for people"},
     "lab/record/ledger/fold.py": {"BATCH =": "how many events are read at a time", "SEQS =": "how large a bitmap is"},
-    "lab/record/ledger/reconcile.py": {"MOST_TASKS =": "how many tasks share the work", "NAMED =": "how many ranges are named"},
+    "lab/record/ledger/reconcile.py": {
+        **dict.fromkeys(("MOST_TASKS =", "few = names.repartition("), "how many tasks share the work"),
+        "NAMED =": "how many ranges are named",
+    },
 }
 SAID = "pytest.txt"  # what the last run of the tests printed
 ASSERTS = ("frozen", "strict")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
+from lab.judge.origin import MESSAGES, UNSCALED, Origin
 from lab.judge.pairs import (
     Pairs,
     discern,
@@ -173,8 +174,9 @@ def test_a_comparison_is_told_as_figures():
 
 def test_pairs_have_the_name_and_the_unit_of_the_first():
     """Where their runs are called differently."""
-    found = paired([Quantity("lag", "messages", 3), Quantity("peak", "pods", 5)], lag(1, 2))
-    assert (found.estimate.name, found.estimate.unit) == ("lag, first less second", "messages")
+    lags, peaks = Origin(("lags",), MESSAGES), Origin(("peaks",), UNSCALED)
+    found = paired([Quantity("lag", "messages", 3, origin=lags), Quantity("peak", "pods", 5, origin=peaks)], lag(1, 2))
+    assert (found.estimate.name, found.estimate.unit, found.estimate.origin) == ("lag, first less second", "messages", lags)
     assert {one.name for one in found.differences} == {found.estimate.name}
 
 
@@ -200,3 +202,10 @@ def test_what_is_beside_the_noise_has_its_number_of_pairs():
         6, FAR.low.value / 2, FAR.high.value / 2, FAR.confidence, 6, 1.0
     )
     assert judge(discern(FAR, SAME) == FAR.estimate.value, "x").verdict == HELD
+
+
+def test_more_pairs_than_the_fewest_decide_too():
+    """Seven of each."""
+    same = paired(lag(10, 11, 9, 10, 12, 10, 10), lag(10, 10, 11, 10, 11, 9, 10))
+    far = paired(lag(*[20] * 7), lag(*[10] * 7))
+    assert (discern(far, same).value, over_noise(far, same).value) == (10, 5)

@@ -10,6 +10,7 @@ from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.judge import gates
 from lab.judge.claim import INVALID, NO_DATA
 from lab.judge.gates import GATES, VALID
+from lab.judge.runs import Runs
 from lab.measure.validity import Validity, judge_validity, punctuality, validity
 from lab.record.trial import Deadlines
 from lab.trial.load import COLUMNS
@@ -42,7 +43,8 @@ def built(folder, late_ms=1.0, gaps=(), torn=0.0, done=DONE, more=None, **grown)
     rows = [{"t": t, "metric": "kafka_consumergroup_lag_sum", "pod": "", "labels": "{}", "value": 1.0} for t in samples]
     rows += [row | {"metric": "kafka_consumergroup_lag", "labels": '{"partition": "0"}'} for row in rows]
     rows[9]["value"] += torn
-    told = [report(t, "producer", "produced", late_p99_ms=ms) for t, ms in ((29, 99.0), (30, late_ms))]  # the last counts
+    tallies = ({}, {"late_p99_ms": 99.0}, {"late_p99_ms": late_ms})  # the last counts
+    told = [report(t, "producer", "produced", **tally) for t, tally in enumerate(tallies, 28)]
     receipts = [receipt("a", start, end, 10, part) | {"first": first, "last": first + 9} for part, first, start, end in done]
     limits = Deadlines(settle_s=100, replay_s=1, end_s=1, ledger_s=1)
     tables = {"samples": rows, "group_events": told, "receipts": receipts}
@@ -58,6 +60,7 @@ def test_a_trial_at_rest_is_valid(tmp_path):
     """Every gate has a number, and each is held."""
     made = built(tmp_path)
     assert gates.word(judge_validity(made)) == VALID
+    assert [one.value for one in validity(Runs([made, made])).settle.runs] == [0.07, 0.07]
     assert set(Validity.declared()) == {gate.name for gate in GATES}
     assert validity(made).values == {
         "lateness": pytest.approx(0.01),

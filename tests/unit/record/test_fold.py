@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import typed
-from lab.record.ledger.fold import BIN_NS, ends_of, fold
+from lab.record.ledger.fold import BIN_NS, COLUMNS, ends_of, fold, read
 from lab.record.ledger.reconcile import check
 from lab.record.ledger.settle import rates
 from lab.record.reconciliation import Reconciliation
@@ -118,3 +119,18 @@ def test_what_was_produced_is_in_the_bins_of_both_widths() -> None:
     found = rates_of([], {first: 2, first + 1: 1, first + 5: 1})
     assert (set(found.series), set(found.pod)) == ({"produced"}, {""})
     assert by_bin(found) == {(0.2, 0.0): 2, (0.2, 0.2): 1, (0.2, 1.0): 1, (1.0, 0.0): 3, (1.0, 1.0): 1}
+
+
+def test_the_ends_of_a_partition_are_those_of_its_own_receipts() -> None:
+    """Sorted, and each once."""
+    receipts = pd.DataFrame({"partition": [2, 0, 2], "first": [5, 0, 0], "last": [9, 4, 5]})
+    assert {number: ends.tolist() for number, ends in ends_of(receipts).items()} == {2: [0, 5, 9], 0: [0, 4]}
+
+
+def test_events_are_read_by_the_names_of_their_files(tmp_path: Path) -> None:
+    """In whatever batches the names come, and of no more columns than are needed."""
+    files = [tmp_path / f"{number}.parquet" for number in range(3)]
+    for number, file in enumerate(files):
+        pd.DataFrame({**{key: [number] for key in COLUMNS}, "more": [0]}).to_parquet(file)
+    names = [pa.record_batch({"file": [str(file) for file in some]}) for some in (files[:2], files[2:])]
+    assert [one.to_pydict() for one in read(names)] == [{key: [number] for key in COLUMNS} for number in range(3)]
