@@ -82,6 +82,16 @@ def test_a_trial_without_a_fault_is_held(tmp_path):
         ({"offsets": LOG | {1: Offsets(57, 57)}}, 7, "7 offsets of the logs' ends that the ledger does not have"),
         ({"offsets": LOG | {1: Offsets(50, 47)}}, 3, "3 messages not committed, though the group had drained"),
         ({"offsets": {0: Offsets(50, 54), 1: Offsets(50, 46)}}, 8, "8 messages not committed, though the group had drained"),
+        (
+            {"ledger": tail(1, 40, 49), "offsets": {0: Offsets(50, 47), 1: Offsets(50, 40)}},
+            13,
+            "3 messages not committed, though the group had drained",
+        ),
+        (
+            {"ledger": stored(100, holes=2), "offsets": LOG | {1: Offsets(55, 55)}},
+            5,
+            "3 offsets of the logs' ends that the ledger does not have",
+        ),
         ({"ledger": stored(100, holes=-1, resent=1)}, 2, "1 offsets missing in the log"),
         ({"ledger": stored(101, resent=1)}, 2, "1 messages on the topic and not acknowledged"),
     ],
