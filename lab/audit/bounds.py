@@ -35,7 +35,7 @@ def _asked(here: Scaled, trigger: Trigger) -> int:
     """The replicas that ``trigger`` may ask for beyond the partitions."""
     if trigger.type == "cron":
         return min(here.most, trigger.number("desiredReplicas", 0))
-    return 0 if trigger.capped or here.formula else here.most
+    return 0 if trigger.bounds_replicas or here.formula else here.most
 
 
 @rule(
@@ -73,6 +73,8 @@ def idle_replicas(here: Scaled) -> Iterator[Hit]:
 def one_past_partitions(here: Scaled) -> Iterator[Hit]:
     """The cap divides whole numbers. With a threshold of 1 no lag lies between; factors never pass the partitions."""
     for trigger, count in here.caps() if not here.formula else ():
+        if not trigger.bounds_replicas:
+            continue
         low, high = count * trigger.threshold + 1, (count + 1) * trigger.threshold - 1
         if here.most > count and low <= high and not trigger.even:
             lags = f"a lag of {low:,}" if low == high else f"a lag from {low:,} to {high:,}"
@@ -93,6 +95,8 @@ def one_past_partitions(here: Scaled) -> Iterator[Hit]:
 def unreachable_last(here: Scaled) -> Iterator[Hit]:
     """Cap and tolerance stop short of the last pods, where a step lands there."""
     for trigger, count in here.caps() if not here.formula else ():
+        if not trigger.bounds_replicas:
+            continue
         top = min(count, here.most)
         kept = max(first_kept(count, here.tolerance), here.floor)
         if kept < top:

@@ -66,6 +66,11 @@ class Trigger:
         return self.on_lag and not (self.flag("allowIdleConsumers") and not self.limited and not self.even)
 
     @property
+    def bounds_replicas(self) -> bool:
+        """Whether that end is one of the replicas too. A Value's ratio multiplies the ready pods at each sync."""
+        return self.capped and self.metric_type != "Value"
+
+    @property
     def limited(self) -> bool:
         """Whether only partitions with lag count for the cap."""
         return self.flag("limitToPartitionsWithLag")

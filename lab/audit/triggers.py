@@ -19,6 +19,7 @@ from lab.inputs import modifiers
 from lab.inputs.triggers import cron
 from lab.inputs.triggers.common import Common
 from lab.inputs.triggers.cron import Cron
+from lab.inputs.triggers.kafka import KAFKA
 
 _SUM = re.compile(r"\s*\w+(\s*\+\s*\w+)*\s*")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -46,7 +47,7 @@ def max_not_sum(here: Scaled) -> Iterator[Hit]:
     known = [count for count in counts if count is not None]
     words = f"the HPA takes the largest of {len(here.lags)} triggers on lag, not their sum"
     number = None
-    if len(known) == len(counts) and all(one.capped for one in here.lags):
+    if len(known) == len(counts) and all(one.bounds_replicas for one in here.lags):
         number = max(known)
         words += f": at full lag {min(number, here.most):,} pods, with {here.owned or number:,} partitions in all"
     yield Hit(("spec", "triggers"), words, number, _sum(here))
@@ -125,10 +126,9 @@ def fallback_never(here: Scaled) -> Iterator[Hit]:
         valued = [one.path("metricType") for one in asked if one.metric_type == "Value" and not here.formula]
         if valued and here.facts.keda >= (2, 18):
             yield Hit(valued[0], "without a ready pod a fallback of type Value never comes", 0, severity=WARNING)
-        deaf = [one for one in asked if one.on_lag or one.type == "external"]
+        deaf = [one for one in asked if one.type in (KAFKA, "external")]  # that of apache-kafka is built without a connection
         if deaf:
-            failures = whole(here.fallback.get("failureThreshold"), 0) + 1
-            seconds = failures * here.question_s(deaf[0])
+            seconds = (whole(here.fallback.get("failureThreshold"), 0) + 1) * here.question_s(deaf[0])
             words = f"it comes {seconds:.0f} s after a trigger fails, but not while no broker or external scaler answers"
             yield Hit(FALLBACK, f"{words}: {len(deaf)} of {len(asked)} triggers", seconds, severity=INFORMATION)
 

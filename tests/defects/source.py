@@ -40,6 +40,10 @@ class Sources:
         """From now on there is no answer, or an error after SILENT_S."""
         self._well = False
 
+    def recover(self) -> None:
+        """From now on there are answers."""
+        self._well = True
+
     def close(self) -> None:
         """Stop serving: from now on connections are refused."""
         self._over.set()

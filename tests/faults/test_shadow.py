@@ -116,6 +116,24 @@ def test_the_model_decides_as_the_live_hpa_does(shadowing, group, tmp_path, caps
     assert capsys.readouterr().out.splitlines()[1].startswith(f"trust: of {trust['judged']:,} syncs the model decided ")
 
 
+@pytest.mark.nightly
+def test_its_past_is_in_prometheus(cluster, scale, group, tmp_path, capsys):
+    """What kube-state-metrics shows of it is found under a real Prometheus' labels; a scrape a second is one in two syncs."""
+    orders, scaled = group
+    orders.leave(80)
+    scaled.reach(8)
+    orders.leave(10)
+    scaled.wait(lambda: scaled.replicas() <= 4, "half of the pods or fewer")
+    (tmp_path / "live.yaml").write_text(json.dumps(scaled.scaled_object()))
+    where = [f"--prometheus={cluster.prometheus_url}", f"--namespace={scaled.namespace}", f"--hpa-sync-s={scale.hpa_sync_s}"]
+    code = main(["shadow", "--backtest=1m", f"--scaledobject={tmp_path / 'live.yaml'}", *where, "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert code in (HELD, BREACHED)
+    assert (answer["hpa"], answer["scrape_s"]) == (defects.HPA, pytest.approx(1, rel=0.2))
+    assert answer["trust"]["judged"] > 0
+    assert answer["trust"]["agreed"] > answer["trust"]["judged"] / 2
+
+
 def cheaper(live):
     """The live ScaledObject with twice the lagThreshold."""
     live["metadata"] = {"name": live["metadata"]["name"]}

@@ -8,15 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import paths, yamlfile
 from lab.__main__ import COMMANDS, READER_GONE, main
-from lab.commands import play
+from lab.commands import demo, play
+from lab.errors import InputError
 from lab.flags import Flags
 from lab.foresee.variants import computed_threshold
-from tests.suite import PROGRAM_S
+from tests.suite import NESTED_S, PROGRAM_S
 from tests.unit.commands.files import ENRICHER, OBJECT, ORDERS, PEAK, START, THEIRS, TRAFFIC, WORK
 
 
@@ -254,3 +256,31 @@ def test_what_can_not_be_computed_is_one_line(capsys, flag, value):
     assert end.value.code == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert f"--{flag}: {value!r} is not allowed; allowed: 0.001 to" in line
+
+
+def test_a_demo_has_an_experiment_its_profile_and_its_policy(tmp_path):
+    """The files that a newcomer changes; a second demo is one of the changed files. A folder with other files is left alone."""
+    folder = tmp_path / "new"
+    demo.prepare(folder)
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*.*")} == set(demo.FILES)
+    assert yaml.safe_load((folder / "manifests" / "scaledobjects" / "scaler.yaml").read_text())["kind"] == "ScaledObject"
+    profile = folder / "profiles" / "spike.yaml"
+    profile.write_text("kind: steady\n")
+    demo.prepare(folder)
+    assert profile.read_text() == "kind: steady\n"
+    (tmp_path / "theirs.txt").write_text("theirs")
+    with pytest.raises(InputError, match=r"--folder: .* is not allowed; allowed: a new folder, an empty one"):
+        demo.prepare(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "theirs.txt"}
+    assert main(["demo", f"--folder={tmp_path / 'theirs.txt'}"]) == 2
+
+
+@pytest.mark.services
+def test_the_experiment_of_a_demo_is_collected(tmp_path):
+    """In the folder alone: what it imports is there, and the plugin knows its mark and its fixtures."""
+    demo.prepare(tmp_path)
+    words = [sys.executable, "-m", "pytest", "-m", "spike", "--setup-plan", "-p", "no:cacheprovider", "--results=results"]
+    planned = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=NESTED_S, check=False)
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    assert "test_the_group_keeps_up" in planned.stdout
+    assert "rootdir: " + str(tmp_path.resolve()) in planned.stdout
