@@ -59,7 +59,7 @@ def of(session: Session) -> Decision | None:
     decision = decide(session.brought, session.tests, session.stopped)
     if decision.word != SHIP or not session.at_real_time:
         return decision
-    why = f"all held at {session.head.scale_name}, and would not at real time; --scale real tells"
+    why = f"all held at {session.head.scale_name}; a simulation at real time breaches an objective: --scale real decides"
     return replace(decision, word=NO_ANSWER, why=why, at_real_time=session.at_real_time)
 
 

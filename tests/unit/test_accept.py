@@ -131,7 +131,10 @@ def test_what_a_simulation_breaches_at_real_time_is_not_shipped(flapping, ended,
     told += [(HELD, [sessions.HELD]), (HELD, [sessions.HELD])]
     assert main([*words(flapping), "--try-fix"]) == BREACHED
     printed = capsys.readouterr().out
-    assert "flapping.yaml: no answer\nall held at medium, and would not at real time; --scale real tells\n" in printed
+    assert (
+        "flapping.yaml: no answer\nall held at medium; a simulation at real time breaches an objective: --scale real decides"
+        in printed
+    )
     assert "✘ simulated at real time: flips: " in printed
     assert "with the change: ship" in printed
     page = sessions.plain((flapping.parent / "results" / "report.html").read_text())
