@@ -110,6 +110,16 @@ def _least(given: Sequence[str]) -> str:
     return LEAST.get(given[0] if given else "", extras.RECORDS)
 
 
+def _defaults() -> dict[str, str]:
+    """A project's own values of flags. Raises :class:`InputError` for each name that no option has."""
+    found = project.read(Path())
+    if found.values:
+        from lab import options  # which few calls need
+
+        found.check((*options.OPTIONS, *project.COMMON, options.SHORT_OPTIONS))
+    return found.common
+
+
 def _parser(given: Sequence[str]) -> Flags:
     """The parser of all commands. Only the ``given`` one is imported: it may need much, or an extra that is not installed.
 
@@ -130,7 +140,7 @@ def _parser(given: Sequence[str]) -> Flags:
                 raise
             one.epilog = f"Its flags are shown where it can run. {error}"
             continue
-        one.defaults = project.read(Path()).common
+        one.defaults = _defaults()
         module.add_flags(one)
         one.set_defaults(run=module.run)
     return parser

@@ -76,9 +76,12 @@ def _place(where: object, line: int | None) -> str:
 
 def one_line(text: str) -> str:
     """``text`` as one line that a terminal shows as it is, of at most :data:`LONGEST` characters."""
-    if not text.isprintable():
-        text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text[: 2 * LONGEST])
-    return shortened(text, LONGEST)
+    return shortened(printable(text[: 2 * LONGEST]), LONGEST)
+
+
+def printable(text: str) -> str:
+    """``text`` as one line that a terminal shows as it is."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def shown(value: object) -> str:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from lab.errors import BAD_INPUT, InputError, one_line, shown
+from lab.errors import BAD_INPUT, InputError, closest, one_line, shown
 
 NAME = "elastic-lab"
 
@@ -100,10 +100,20 @@ class Flags(argparse.ArgumentParser):
         except OSError as error:
             self.error(f"argument --metrics-port: {port} is not allowed; allowed: a free port of --pod-ip ({error.strerror})")
 
+    def words(self) -> Iterator[str]:
+        """All flags, also those of its commands."""
+        for action in self._actions:
+            yield from action.option_strings
+            for command in action.choices.values() if isinstance(action.choices, Mapping) else ():
+                yield from command.words()
+
     def error(self, message: str) -> NoReturn:
         """Print the one line and exit with 2. That of a command begins as its other errors do."""
         if self._environment:
             self.exit(BAD_INPUT, f"{self.prog}: {one_line(message)}\n")
+        unknown = re.match("unrecognized arguments: (--[^ =]+)", message)
+        meant = closest(unknown[1], self.words()) if unknown else ""
+        message += f"; did you mean {meant}?" if meant else ""
         message = re.sub("^the following arguments are required: (.*)", r"\1: missing", re.sub("^argument ", "", message))
         self.exit(BAD_INPUT, f"{NAME}: {one_line(f'command line: {message}')}\n")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.errors import InputError
+from lab.errors import InputError, closest, report, together
 
 TABLE = "elastic-lab"
 FILES = (".yaml", ".yml", ".json")  # a value that ends so is a file, seen from the folder of pyproject.toml
@@ -42,10 +42,12 @@ class Project:
         return {name: value for name, value in self.values.items() if name in COMMON}
 
     def check(self, known: tuple[str, ...]) -> None:
-        """Raise :class:`InputError` for the first name that is not ``known``."""
-        for name in self.values:
-            if name not in known:
-                raise InputError(self.file, f"[tool.{TABLE}] {name}", self.values[name], f"one of {', '.join(sorted(known))}")
+        """Raise :class:`InputError` for each name that is not ``known``."""
+        with together():
+            for name, value in self.values.items():
+                if name not in known:
+                    allowed = f"one of {', '.join(sorted(known))}"
+                    report(InputError(self.file, f"[tool.{TABLE}] {name}", value, allowed, closest(name, known)))
 
 
 def read(folder: Path) -> Project:
@@ -57,9 +59,13 @@ def read(folder: Path) -> Project:
         return Project()
     import tomllib  # which few calls need
 
+    text = ""
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get(TABLE, {})
-    except (OSError, ValueError):  # what else is in it is not the lab's to judge
+        text = file.read_text(encoding="utf-8")
+        table = tomllib.loads(text)["tool"][TABLE]
+    except (OSError, ValueError, LookupError, TypeError) as error:  # what else is in it is not the lab's to judge
+        if isinstance(error, tomllib.TOMLDecodeError) and f"tool.{TABLE}" in text:
+            raise InputError(file, f"[tool.{TABLE}]", str(error), "TOML") from None
         return Project()
     if not isinstance(table, dict):
         raise InputError(file, f"[tool.{TABLE}]", table, "a table of options")

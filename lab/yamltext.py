@@ -83,6 +83,14 @@ def decoded(raw: bytes, where: object, most: int = MOST_BYTES) -> str:
         raise Unusable(where, f"no text: byte {error.start + len(mark):,} is not {name.upper()}") from None
 
 
+def lenient(raw: bytes) -> str:
+    """:func:`decoded`, with a mark in place of what is no text."""
+    try:
+        return decoded(raw, "")
+    except InputError:
+        return raw.decode(errors="replace")
+
+
 def documents(text: str, where: object) -> list[Document]:
     """The documents in ``text``, which ``---`` separates, without the empty ones. One that begins with a brace may be JSON.
 

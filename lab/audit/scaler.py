@@ -13,7 +13,7 @@ from lab.audit.scaled import MODIFIERS, RESOURCES, Scaled
 from lab.audit.trigger import Trigger
 from lab.errors import closest
 from lab.inputs.triggers import cron, external, kafka, prometheus, resource
-from lab.inputs.triggers.metadata import FALSE, MEANT, TRUE
+from lab.inputs.triggers.metadata import FALSE, MEANT, NUMBER, TRUE, WHOLE
 
 _NEEDED = {
     **dict.fromkeys((kafka.KAFKA, kafka.APACHE), ("bootstrapServers", "consumerGroup")),
@@ -21,6 +21,7 @@ _NEEDED = {
     "cron": ("timezone", "start", "end", "desiredReplicas"),
     **dict.fromkeys(RESOURCES, ("value",)),
 }
+_NUMBERS = {"threshold": (NUMBER, "number"), "desiredReplicas": (WHOLE, "whole number")}  # as Go reads them by way of JSON
 _FLAGS = (
     *("allowIdleConsumers", "excludePersistentLag", "scaleToZeroOnInvalidOffset"),
     *("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions", "unsafeSsl", "fullMetadata"),
@@ -148,6 +149,9 @@ def _missing(trigger: Trigger) -> Iterator[Hit]:
         written = trigger.written.get(field)
         if not given and (written is None or isinstance(written, str)):  # of another it is told that it is no string
             yield Hit(trigger.path("metadata", field), f"no {field}: KEDA refuses it", cure=field)
+        elif field in _NUMBERS and isinstance(given, str) and not _NUMBERS[field][0].fullmatch(given.strip(" \t\r\n")):
+            one = _NUMBERS[field][1]
+            yield Hit(trigger.path("metadata", field), f"{given} is no {one}: KEDA refuses it", cure=f"a {one} as a string")
 
 
 def _kafka(trigger: Trigger) -> Iterator[Hit]:
@@ -180,9 +184,8 @@ def _kafka(trigger: Trigger) -> Iterator[Hit]:
         for field in sorted(whole | even | ({"limitToPartitionsWithLag"} if trigger.limited else set())):
             yield refuse(field, f"KEDA refuses {field} {given[field]} without a topic", "a topic")
     if "partitionLimitation" in given and not trigger.limitation_fits:
-        yield refuse(
-            "partitionLimitation", f"{given['partitionLimitation']} is no list of partitions: KEDA refuses it", "1,2,10-12"
-        )
+        words = f"{given['partitionLimitation']} is no list of partitions: KEDA refuses it"
+        yield refuse("partitionLimitation", words, "1,2,10-12")
     needy = _SASL[1:] if trigger.type == kafka.KAFKA else _SASL[1:2]
     if given.get("sasl") in needy and trigger.content.get("authenticationRef") is None:
         words = f"{given['sasl']} wants user and password, which come from an authenticationRef alone: KEDA refuses it"
@@ -223,10 +226,9 @@ def persistent_vs_commit(here: Scaled) -> Iterator[Hit]:
         elif commit_s > question_s:
             share = 1 - question_s / commit_s
             words = f"commits come every {commit_s:g} s, questions every {question_s:g} s: {share:.0%} of them are told 0"
-            longer: dict[Path, Any] = (
-                {("spec", "pollingInterval"): math.ceil(commit_s) + 1} if here.polling_s <= commit_s else {}
-            )
-            yield Hit(path, words, share, cure | longer)
+            if here.polling_s <= commit_s:
+                cure["spec", "pollingInterval"] = math.ceil(commit_s) + 1
+            yield Hit(path, words, share, cure)
 
 
 @rule(
@@ -246,9 +248,7 @@ def threshold_below_commit(here: Scaled) -> Iterator[Hit]:
         assert commit_s is not None
         if rate * commit_s >= trigger.threshold:
             path, limit = trigger.path("metadata", "lagThreshold"), trigger.threshold / commit_s
-            words = (
-                f"above {limit:g} messages/s of one pod what is not committed is more than lagThreshold {trigger.threshold:,}"
-            )
+            words = f"above {limit:g} messages/s of one pod what is not committed is more than {trigger.threshold:,}"
             yield Hit(path, words, limit, {path: str(math.ceil(2 * rate * commit_s))})
 
 

@@ -23,7 +23,7 @@ from lab.audit.findings import Audit, Finding
 from lab.audit.rules import ERROR, INFORMATION, SEVERITIES, WARNING, link
 from lab.audit.scaled import Facts, Version
 from lab.commands.text import as_json
-from lab.errors import BAD_INPUT, BREACHED, HELD, InputError, one_line
+from lab.errors import BAD_INPUT, BREACHED, HELD, InputError, one_line, printable
 from lab.flags import NAME, Flags, Kind, choice, number, whole
 from lab.inputs import scale as scales
 from lab.number_format import many
@@ -158,7 +158,7 @@ def _asked(context: str) -> str:
 
 def _lines(found: Audit) -> Iterator[str]:
     for one in found.findings:
-        yield f"{_place(one)}: {one.severity}: {one.object}: {one.field}: {one.sentence} [{one.rule}]"
+        yield printable(f"{_place(one)}: {one.severity}: {one.object}: {one.field}: {one.sentence} [{one.rule}]")
         yield f"    cure: {one.cure}"
         yield from (f"    {line}" for line in one.diff.splitlines()[2:])
         yield f"    {'shown by ' + one.test if one.test else 'read in the source'}{_threads(one.threads)}"

@@ -31,7 +31,7 @@ def add_flags(parser: Flags) -> None:
     text = "the file of the ScaledObject as it was then, YAML or JSON; - for standard input"
     parser.flag("scaledobject", Path, None, text, optional=True)
     parser.flag("name", str, "", "the ScaledObject of this name, or NAMESPACE/NAME, where several are in the file")
-    parser.flag("prometheus", str, None, "the URL of a Prometheus that scrapes kube-state-metrics", optional=True)
+    parser.flag("prometheus", scrapes.URL, None, "the URL of a Prometheus that scrapes kube-state-metrics", optional=True)
     parser.flag("namespace", str, "default", "the namespace of the ScaledObject, for --prometheus")
     text = "a selector of an exporter's lag, such as kafka_consumergroup_lag{topic=\"orders\"}, where Prometheus has no HPA's"
     parser.flag("query", str, "", text)

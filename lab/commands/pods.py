@@ -121,7 +121,8 @@ def read(
         asked["starts"] = None
     if "rate" not in asked:
         allowed = "messages/s a pod processes, or a --workload, or a --calibrate of one workload"
-        raise InputError("command line", "--pod-rate", None, allowed)
+        report(InputError("command line", "--pod-rate", None, allowed))
+        asked["rate"] = 1.0
     sizes = _spread(options, spread)
     weights: tuple[float, ...] = options.topic_traffic or ()
     if weights and (len(weights) != spread["topics"] or not sum(weights)):

@@ -15,6 +15,7 @@ from lab import yamlfile
 from lab.commands import arrivals
 from lab.commands.arrivals import COUNTER, RATE, TIME, Arrivals, clock_of
 from lab.commands.explain import INSTANT
+from lab.commands.scrapes import URL
 from lab.commands.situation import writable
 from lab.commands.text import as_json, number, table
 from lab.errors import HELD, InputError, report, together
@@ -46,7 +47,7 @@ def length(most: float) -> Kind:
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
-    parser.flag("prometheus", str, None, "the URL of a Prometheus", optional=True)
+    parser.flag("prometheus", URL, None, "the URL of a Prometheus", optional=True)
     text = 'a counter of arrivals, such as kafka_topic_partition_current_offset{topic="orders"}, or a rate of them'
     parser.flag("query", str, "", text)
     parser.flag("range", length(MAX_SECONDS), "24h", "how much of the past")

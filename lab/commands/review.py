@@ -17,7 +17,7 @@ from types import ModuleType
 
 import numpy as np
 
-from lab import project
+from lab import project, yamltext
 from lab.audit import findings
 from lab.audit.findings import Finding
 from lab.audit.objects import SCALED, Item
@@ -131,7 +131,7 @@ class Repository:
         if side == SIDES[0]:
             return _git("show", f"{self.base}:{name}", missing=True)
         file = self.root / name
-        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        return yamltext.lenient(file.read_bytes()) if file.is_file() else ""
 
 
 def add_flags(parser: Flags) -> None:
@@ -193,7 +193,7 @@ def _git(*words: str, missing: bool = False) -> str:
     if ran.returncode and not missing:
         said = (ran.stderr.decode(errors="replace").strip().splitlines() or ["nothing"])[-1]
         raise InputError("command line", "review", f"git {words[0]}: {said}", "a repository of git")
-    return ran.stdout.decode(errors="replace") if not ran.returncode else ""
+    return yamltext.lenient(ran.stdout) if not ran.returncode else ""
 
 
 def _commit(base: str) -> str:

@@ -16,10 +16,12 @@ from datetime import datetime
 from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from lab import yamlfile, yamltext
 from lab.audit.objects import listed, mapping
 from lab.errors import InputError, LabFault, report, together
+from lab.flags import Kind
 from lab.foresee.scraped import Sample
 from lab.inputs.hpa_spec import MAX_REPLICAS, HpaSpec
 from lab.inputs.scaledobject import ScaledObject
@@ -149,6 +151,16 @@ def events(file: Path, hpa: str) -> list[tuple[float, int]]:
                     with suppress(ValueError):
                         found.append((instant(str(event.get(name))), int(size[1])))
     return sorted(set(found))
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:  # a port that is none raises
+        raise ValueError(text)
+    return text
+
+
+URL = Kind(_url, "a URL such as http://localhost:9090")
 
 
 class Prometheus:

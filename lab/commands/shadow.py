@@ -25,6 +25,7 @@ from lab.cluster import apply
 from lab.commands import backtest
 from lab.commands.explain import INSTANT
 from lab.commands.profile import length
+from lab.commands.scrapes import URL
 from lab.commands.situation import writable
 from lab.commands.sync import MOST_PARTITIONS
 from lab.commands.text import as_json, number, table
@@ -67,7 +68,7 @@ def add_flags(parser: Flags) -> None:
     )
     parser.flag("to", INSTANT, None, "the end of --backtest [default: now]", optional=True)
     parser.flag(
-        "prometheus", str, None, "the URL of a Prometheus that scrapes kube-state-metrics, for --backtest", optional=True
+        "prometheus", URL, None, "the URL of a Prometheus that scrapes kube-state-metrics, for --backtest", optional=True
     )
     parser.flag("scaledobject", Path, None, "the file of the live ScaledObject, for --backtest", optional=True)
     text = "a selector of an exporter's lag, for the closed loop of --backtest [default: the lag that the HPA saw]"

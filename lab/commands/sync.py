@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from fractions import Fraction
@@ -56,9 +56,17 @@ def run(options: Namespace) -> int:
     given = scaledobject_file.load(options.scaledobject, options.name, hpa=True)
     remembered = sync.memory(options.recommended or (), options.changed)
     found = sync.sync(given.scaled, _given(given.scaled, options), options.replicas, remembered)
-    found = replace(found, remarks=given.remarks)
+    found = replace(found, remarks=(*given.remarks, *_unseen(given.scaled)))
     print(as_json(asdict(found)) if options.json else _text(found))
     return 0
+
+
+def _unseen(scaled: ScaledObject) -> Iterator[str]:
+    """What a question before this one decides."""
+    for name, one in zip(sync.labels(scaled), scaled.triggers, strict=True):
+        if isinstance(one, Kafka) and one.exclude_persistent:
+            still = "a partition whose offset stood still since the question before"
+            yield f"{name}: excludePersistentLag counts nothing of {still}; here all counts"
 
 
 def named(kind: Kind, *, several: bool = False) -> Kind:

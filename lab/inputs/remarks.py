@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lab.errors import LONGEST, shortened
+from lab.errors import one_line, shortened
 from lab.inputs.triggers import prometheus
 from lab.yamltext import TEMPLATE, Document
 
@@ -114,4 +114,4 @@ def _ignored(chosen: Document) -> Iterator[str]:
 def _said(document: Document, field: str, words: str) -> str:
     """The line on a ``field`` of ``document``."""
     line = document.where.line(field)
-    return shortened(f"{document.where}{f':{line}' if line else ''}: {field}: {words}", LONGEST)
+    return one_line(f"{document.where}{f':{line}' if line else ''}: {field}: {words}")

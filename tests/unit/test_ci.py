@@ -121,6 +121,9 @@ def test_a_change_without_traffic_is_audited(deployed, capsys):
     deployed(**{name: pair[::-1] for name, pair in WORSE.items()})
     assert "- gone: **" in review(capsys)[1]
     assert ": 0 ScaledObjects" in review(capsys, "--base=HEAD^1")[1]
+    file.write_text(file.read_text(encoding="utf-8").replace("maxReplicaCount: 12", "maxReplicaCount: 9"), encoding="utf-16")
+    assert "-  maxReplicaCount: 4" in (comment := review(capsys)[1])
+    assert "+  maxReplicaCount: 9" in comment  # as PowerShell writes it
     file.unlink()
     assert ", deleted in `deploy/orders.yaml`" in review(capsys)[1]
     file.write_text("kind: ScaledObject\nspec: [\n", encoding="utf-8")

@@ -16,8 +16,8 @@ from lab.inputs.triggers import common
 from lab.yamlfile import Fields, as_number
 
 MOST = 2**63 - 1
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,30})")
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,30})")
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # How Go writes a truth value (``strconv.ParseBool``), as KEDA reads each.
 TRUE, FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
 _SECRET = re.compile(r"(?i)passw|secret|credential")  # in the name of a field that no trigger has
@@ -111,7 +111,7 @@ class Metadata(Fields):
     def whole(self, field: str, least: int, most: int = MOST, default: int | None = None, unit: str = "") -> int:
         """The whole number in ``field``, from ``least`` to ``most``, in ``unit``."""
         text = self.content.get(field, "") or ("" if default is None else str(default))
-        if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
+        if not WHOLE.fullmatch(text) or not least <= int(text) <= most:
             bounds, meant = f"{least}{f' to {most}' if most != MOST else ''}{unit and f' {unit}'}", as_number(text, unit)
             meant = f'"{meant}"' if meant.isdecimal() and least <= int(meant) <= most else ""
             self.refuse(field, f"a whole number from {bounds}, as a string", meant)
@@ -123,7 +123,7 @@ class Metadata(Fields):
     ) -> float:
         """The finite number in ``field``, from ``least`` to ``most``, in ``unit``."""
         text = self.content.get(field, "") or ("" if default is None else f"{default:g}")
-        value = float(text) if _NUMBER.fullmatch(text) else math.nan
+        value = float(text) if NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(value) or not least <= value <= most:
             bounds = f"{f' from {least:g}' if least > -math.inf else ''}{f' to {most:g}' if most < math.inf else ''}"
             self.refuse(field, f"a number{bounds}{unit and f' {unit}'}, as a string")

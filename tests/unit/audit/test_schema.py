@@ -3,10 +3,11 @@
 import pytest
 import yaml
 
+from lab.__main__ import main
 from lab.audit import cure, schema
 from lab.audit.schema import ANY, FLAG, TEXT, WHOLE, Items, Object
 from lab.components import build
-from tests.unit.audit.test_rules import CONTENT, path, scaled, text_of
+from tests.unit.audit.test_rules import CONTENT, PROMETHEUS, path, scaled, text_of
 from tests.unit.audit.test_rules import audit as audit_of
 
 SAME = object()
@@ -54,6 +55,23 @@ def test_the_metadata_is_of_the_api_servers_types(changes, field, words):
     """A name that no object may have, and a value that is no string."""
     told = [(one.field, one.sentence.partition(":")[0]) for one in audit_of(text_of(changes, []), {}).findings]
     assert (field, words) in told
+
+
+@pytest.mark.parametrize(("threshold", "told"), [("10%", True), ("1k", True), (" ", True), ("1.5e+1", False), (" 0.5", False)])
+def test_a_threshold_is_a_number_as_json_writes_it(threshold, told):
+    """Else KEDA makes no scaler."""
+    trigger = PROMETHEUS | {"metadata": PROMETHEUS["metadata"] | {"threshold": threshold}}
+    found = audit_of(text_of({"also": [trigger]}, []), {}).findings
+    assert [one.field for one in found if one.rule == "trigger-refused"] == ["spec.triggers[1].metadata.threshold"] * told
+
+
+def test_a_terminal_is_sent_no_escape(capsys, tmp_path):
+    """Whatever a key or a name holds."""
+    (tmp_path / "a.yaml").write_text(text_of({}, []).replace("maxReplicaCount", '"\\e[31mmax"'))
+    assert main(["audit", str(tmp_path / "a.yaml")]) == 1
+    said = capsys.readouterr().out
+    assert "spec.\\x1b[31mmax" in said
+    assert all("\x1b" not in line for line in said.splitlines() if line.startswith(str(tmp_path)))
 
 
 def test_a_field_of_the_hpa_is_one_of_keda_by_another_name():

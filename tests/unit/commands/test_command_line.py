@@ -34,7 +34,7 @@ from tests.unit.commands.files import ENRICHER, OBJECT, ORDERS, PEAK, START, THE
         ([*THEIRS, "--profile=evening"], "command line: --profile: 'evening' is not allowed; allowed: a YAML file, or one of"),
         ([*THEIRS, "--workload=no.yaml"], "no.yaml: No such file or directory; allowed: a readable"),
         ([*THEIRS, "--calibrate=nowhere"], "nowhere: (folder): 'no trial.json' is not allowed; allowed: a record"),
-        ([OBJECT, TRAFFIC], "command line: --pod-rate: missing; allowed: messages/s a pod processes, or"),
+        ([OBJECT, TRAFFIC, START], "command line: --pod-rate: missing; allowed: messages/s a pod processes, or"),
         ([OBJECT, WORK, TRAFFIC], "command line: --start-s: missing; allowed: 0 to 3600 s from a decision until"),
         (["tune", *THEIRS, "--scale=medium"], "--scale: 'medium' is not allowed; allowed: real: what is recommended is"),
         (["plane", *THEIRS, "--scale=medium"], "--scale: 'medium' is not allowed; allowed: real: every figure is at real time"),
@@ -42,8 +42,9 @@ from tests.unit.commands.files import ENRICHER, OBJECT, ORDERS, PEAK, START, THE
         (["plane", *THEIRS, "--tolerances=2000"], "--tolerances: '2000' is not allowed; allowed: at most 12 numbers that rise"),
         (["simulat"], "command line: COMMAND: 'simulat' is not allowed; did you mean simulate? allowed: one of demo, accept, "),
         ([], "command line: COMMAND: missing; allowed: one of demo, accept, "),
+        (["profile", "--prometheus=prom:9090"], "--prometheus: 'prom:9090' is not allowed; allowed: a URL such as http"),
         (["tune"], "command line: --scaledobject, --profile: missing"),
-        (["sync", OBJECT, "--replicas=4", "--lags=3"], "command line: unrecognized arguments: --lags=3"),
+        (["sync", OBJECT, "--replicas=4", "--lags=3"], "unrecognized arguments: --lags=3; did you mean --lag?"),
         ([*THEIRS, "--profile=step-1x"], "--profile: 'step-1x' is not allowed; did you mean step-10x?"),
         (
             [*THEIRS, "--scale=quik"],
@@ -179,7 +180,7 @@ def test_a_shell_completes_commands_and_flags(tmp_path, line, words):
     assert {word.strip() for word in (tmp_path / "words").read_text().split("\n")} - {""} == words
 
 
-def test_a_project_says_once_what_is_its_own(lab, monkeypatch, tmp_path):
+def test_a_project_says_once_what_is_its_own(lab, refused, monkeypatch, tmp_path):
     """[tool.elastic-lab] of the nearest pyproject.toml; a flag goes before it."""
     ours = {"scaledobject": ORDERS, "workload": ENRICHER, "profile": PEAK, "start-s": 3, "scale": "medium"}
     lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in ours.items())
@@ -187,10 +188,14 @@ def test_a_project_says_once_what_is_its_own(lab, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert json.loads(lab("simulate", "--json")) == json.loads(lab("simulate", *THEIRS, "--json"))
     assert json.loads(lab("simulate", "--start-s=9", "--json"))["consumers"]["start_s"] == 9
+    (tmp_path / "pyproject.toml").write_text("[tool.elastic-lab]\nstart_s = 3\n")
+    assert "[tool.elastic-lab] start_s: '3' is not allowed; did you mean start-s?" in refused("simulate", *THEIRS)
 
 
 def test_every_error_of_both_files_is_a_line(capsys, tmp_path):
-    """Of the ScaledObject and of the profile, in one run."""
+    """Of the ScaledObject and of the profile, in one run; and every flag that lacks."""
+    assert main(["simulate", OBJECT, TRAFFIC]) == 2
+    assert [line.split(": ")[2] for line in capsys.readouterr().err.splitlines()] == ["--pod-rate", "--start-s"]
     theirs, traffic = tmp_path / "theirs.yaml", tmp_path / "traffic.yaml"
     theirs.write_text(Path(ORDERS).read_text().replace("maxReplicaCount", "maxReplicas").replace("consumerGroup", "group"))
     traffic.write_text("kind: steady\nrate: 1k\nduration: 30:00\n")

@@ -221,6 +221,12 @@ def test_a_formula_is_one_metric_in_place_of_its_triggers(said, answer):
     assert (code, "a + b with a 33, b 40 is 73" in out, "4 -> 8 (HPA)" in out) == (0, True, True)
 
 
+def test_what_the_question_before_decides_has_a_line(answer):
+    """One sync alone can't tell whether an offset has moved."""
+    found = answer(written(kafka("orders", excludePersistentLag="true")), "--lag 33 --replicas 4 --partitions 12")
+    assert any(line.startswith("orders: excludePersistentLag counts nothing of a partition") for line in found["remarks"])
+
+
 RULE = some.fixed_dictionaries(
     {
         "stabilizationWindowSeconds": some.sampled_from([0, 60]),

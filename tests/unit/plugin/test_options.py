@@ -108,7 +108,11 @@ def test_a_value_is_the_command_lines_then_pytests_then_the_projects(tmp_path: P
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ('sacle = "real"', "[tool.elastic-lab] sacle: 'real' | one of balancer, bootstrap-servers, cluster,"),
+        (
+            'sacle = "real"',
+            "[tool.elastic-lab] sacle: 'real' | did you mean scale? allowed: one of balancer, bootstrap-servers, cluster,",
+        ),
+        ("scale = = 1", "[tool.elastic-lab]: 'Invalid value (at line 2, column 9)' | TOML"),
         ("repeat = 0", "--lab-repeat: '0' | 1 to 10,000"),
         ("repeat = [1]", "[tool.elastic-lab] repeat: [1] | text or a number"),
     ],
