@@ -14,7 +14,7 @@ from lab.inputs.adopt import check_one_group
 from lab.inputs.anchor import NEEDED
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.topics import MOST
-from lab.inputs.triggers import external
+from lab.inputs.triggers import external, resource
 from lab.inputs.triggers.common import Reading, ScalerError
 from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import External, PersistentLag
@@ -121,6 +121,8 @@ class Scaler:
         metered = [trigger.resource for trigger in scaled.triggers if isinstance(trigger, Resource)]
         self._metrics = MetricsServer(footprint, situation.metrics_s) if metered else None
         self._unseen = [UNSEEN] if MEMORY in metered and footprint.held is None else []
+        if scaled.modifiers is None:
+            resource.check_whole_pods(scaled.triggers, scaled.where)
         made = keda.hpa(scaled, named, external.answers(scaled.triggers))
         if made is None:
             raise InputError(scaled.where, *(scaled.pause or ("spec.triggers", "none")), "a ScaledObject that scales")

@@ -15,7 +15,7 @@ from lab.errors import InputError
 from lab.inputs import hpa_spec
 from lab.inputs.hpa_spec import DOWNSCALE_STABILIZATION_S, HpaSpec, Metric
 from lab.inputs.scaledobject import ScaledObject
-from lab.inputs.triggers import cron, external, prometheus
+from lab.inputs.triggers import cron, external, prometheus, resource
 from lab.inputs.triggers.common import Reading, ScalerError
 from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import PersistentLag
@@ -184,6 +184,8 @@ def reading(trigger: Trigger, given: Given, where: object) -> Reading:
 def hpa_of(scaled: ScaledObject) -> HpaSpec:
     """The HPA. Names that come from a pod's environment change nothing but the metrics' names."""
     names = [name for one in scaled.triggers if isinstance(one, Kafka) for name in (one.servers, one.group, one.topic)]
+    if scaled.modifiers is None:
+        resource.check_whole_pods(scaled.triggers, scaled.where)
     made = keda.hpa(scaled, {name.variable: name.variable for name in names}, external.answers(scaled.triggers))
     if made is None or (scaled.modifiers is None and len(made["spec"]["metrics"]) < len(scaled.triggers)):
         allowed = "a ScaledObject that scales" if scaled.pause else "no external trigger but the persistent-lag scaler's"

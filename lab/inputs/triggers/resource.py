@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from lab.errors import report
+from lab.errors import InputError, report, together
 from lab.inputs.hpa_spec import parse_quantity
 from lab.inputs.triggers import common
 from lab.inputs.triggers.common import Common, Unscaled
@@ -85,3 +85,15 @@ def _bytes(value: int, binary: bool) -> str:
     while value % base == 0 and step < len(units) - 1:
         value, step = value // base, step + 1
     return f"{value}{units[step]}"
+
+
+def check_whole_pods(triggers: Iterable[object], where: object) -> None:
+    """Raise :class:`InputError` for each of ``triggers`` that asks for one container's use."""
+    with together():
+        for index, one in enumerate(triggers):
+            if isinstance(one, Resource) and one.container:
+                field, allowed = (
+                    f"spec.triggers[{index}].metadata.containerName",
+                    "nothing: what the whole pod uses is computed",
+                )
+                report(InputError(where, field, one.container, allowed))

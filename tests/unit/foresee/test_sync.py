@@ -22,6 +22,7 @@ from lab.model import hpa
 from tests.unit.foresee.groups import EVEN, step
 
 NAMES = {"bootstrapServers": "kafka:9092", "consumerGroup": "g"}
+SIDECAR = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "60", "containerName": "app"}}
 TWO_A_MINUTE = {"scaleUp": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]}}
 
 
@@ -167,6 +168,7 @@ def test_the_persistent_lag_scaler_sees_a_lag_that_has_lasted(answer):
         ([kafka(partitionLimitation="9")], "--lag=1,2", "spec.triggers[0]: 'no partition of topic"),
         ([kafka(partitionLimitation="9")], "--lag=1 --partitions=3", "--partitions: 3 is not allowed; allowed: one that"),
         ([{"type": "external", "metadata": {"scalerAddress": "s:1"}}], "--value=1", "spec.triggers: 'external' is not"),
+        ([kafka(), SIDECAR], "--lag=1,2 --value=cpu=50", "spec.triggers[1].metadata.containerName: 'app' is not allowed"),
     ],
 )
 def test_what_is_not_known_is_asked_for(said, triggers, flags, line):
