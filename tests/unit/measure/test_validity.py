@@ -28,7 +28,7 @@ LAG = CompressedLag("x.lagThreshold", 4500, 150)
 def load(folder, **grown):
     """A load that grows by these seconds from the 10th to the 30th second, and by much before and after."""
     growth = dict.fromkeys(COLUMNS[1:], 0.0) | {"busy_s": 20.0, "own_s": 20.0} | grown
-    rows = [(5, -1), (10, 0), (20, 0.5), (30, 1), (40, 9)]
+    rows = [(5, -1), (10, 0), (20, 0.9), (30, 1), (40, 9)]
     frame = pd.DataFrame([{"t": t} | {name: 100 + part * value for name, value in growth.items()} for t, part in rows])
     frame[COLUMNS].astype(float).to_parquet(folder / "load.parquet")
 
@@ -96,7 +96,7 @@ def test_a_trial_at_rest_is_valid(tmp_path):
         # One that was done again is no contradiction.
         ("", {"done": [*DONE, (2, 0, 12.0, 13.0), (2, 0, 18.0, 19.0), (2, 10, 13.0, 14.0)]}, 0),
         ("", {"done": [*DONE, (2, 0, 12.0, 13.0), (2, 9, 12.5, 14.0)]}, 0),  # in part
-        ("clock", {"more": {"clock_moved_s": -0.2}}, 2),
+        ("clock", {"more": {"clock_moved_s": -0.25}}, 2.5),
         ("clock", {"more": {"clock_moved_s": 0.1, "inputs": {"scale": QUICK}, "policy_times": POLL}}, 2),
         ("rounding", {"more": {"policy_times": (Compressed("pollingInterval", 15, 1),), "inputs": {"scale": QUICK}}}, 1),
         ("rounding", {"more": {"policy_lags": (CompressedLag("x.lagThreshold", 10, 8),)}}, 0.2),
