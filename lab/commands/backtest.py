@@ -8,15 +8,18 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 
 from lab.commands import scrapes
+from lab.commands.arrivals import clock_of
 from lab.errors import InputError
 from lab.foresee import backtest, candidate, scraped, shadow, sync
 from lab.foresee.candidate import Closed, Point
 from lab.foresee.group import Consumers
 from lab.foresee.scraped import MORE_S, Series
 from lab.foresee.shadow import Shadow
-from lab.inputs import scaledobject_file
+from lab.inputs import profile, scaledobject_file
+from lab.inputs.profile import Profile
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.kafka import Kafka
 from lab.model.hpa import Controller
@@ -84,4 +87,15 @@ def close(
     if [type(one) for one in policies[0].triggers] != [Kafka]:
         return None, ["the closed loop: it needs one trigger of type kafka, whose metric is the lag"]
     pods = Consumers(options.pod_rate, options.start_s, in_flight_s=options.in_flight_s)
-    return candidate.close(policies, points, until, pods, options.partitions, sync_s, controller), []
+    measured = _measured(options.profile, points[0].t, until) if options.profile else None
+    return candidate.close(policies, points, until, pods, options.partitions, sync_s, controller, measured), []
+
+
+def _measured(file: Path, begin: float, until: float) -> Profile:
+    """The traffic in ``file`` from ``begin`` to ``until``. Raises :class:`InputError` for one of another time."""
+    seen = profile.load(file)
+    found = candidate.part(seen, begin, until)
+    if found is None:
+        allowed = f"traffic from {clock_of(begin)} to {clock_of(until)} UTC, as elastic-lab profile writes it of that time"
+        raise InputError(file, "begins_at", seen.begins_at and str(seen.begins_at), allowed)
+    return found

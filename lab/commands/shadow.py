@@ -73,6 +73,8 @@ def add_flags(parser: Flags) -> None:
     parser.flag("scaledobject", Path, None, "the file of the live ScaledObject, for --backtest", optional=True)
     text = "a selector of an exporter's lag, for the closed loop of --backtest [default: the lag that the HPA saw]"
     parser.flag("query", str, "", text)
+    text = "the traffic of that time as profile wrote it, for the closed loop [default: what the lag tells]"
+    parser.flag("profile", Path, None, text, "FILE of elastic-lab profile", optional=True)
     parser.flag("candidate", Path, None, "the file of the ScaledObject that might replace the live one", optional=True)
     text = "of the topic: by them KEDA caps the lag; needed where the candidate's cap is another, and for --pod-rate"
     parser.flag("partitions", whole(1, MOST_PARTITIONS), None, text, optional=True)
@@ -276,7 +278,7 @@ def _candidate(asked: Candidate) -> Iterator[str]:
 
 def _closed(closed: Closed) -> Iterator[str]:
     rates = f"{closed.lowest_rate:,.3g} to {closed.highest_rate:,.3g} messages/s"
-    yield f"\nclosed loop, simulated on the traffic that the lag tells, {rates}"
+    yield f"\nclosed loop, simulated on the traffic {'of --profile' if closed.measured else 'that the lag tells'}, {rates}"
     each: list[tuple[str, Cost]] = [("live, as it was", closed.live), ("live, simulated", closed.simulated)]
     each += [("candidate, simulated", closed.candidate)] if closed.candidate else []
     rows = [["", "pod-minutes", "flips", "peak lag", "oldest event (s)"]]

@@ -29,6 +29,7 @@ from lab.model.hpa import Controller
 # What may differ between two triggers on the same source, by type: of any other type all is the same.
 _KAFKAS = {"lagThreshold", "activationLagThreshold", "allowIdleConsumers", "bootstrapServers", "bootstrapServersFromEnv"}
 _OWN = {KAFKA: _KAFKAS, APACHE: _KAFKAS, "prometheus": {"threshold", "activationThreshold"}}
+LACKS_S = 60.0  # of a measured traffic, at either end: a scrape or two
 SEEN = "a trigger that the live ScaledObject has too, but for its thresholds: its metric is all that the live HPA saw"
 
 
@@ -134,10 +135,11 @@ class Closed:
     """The closed loop: ``live`` is what the group did, ``simulated`` what the model makes of the same ScaledObject.
 
     Their difference is the known error: ``pod_minutes_error`` and ``peak_lag_error`` relative, ``flips_error`` a number.
-    ``candidate`` is what the model makes of the candidate, None without one. The traffic is worked out from the lag, from
-    ``lowest_rate`` to ``highest_rate`` messages/s.
+    ``candidate`` is what the model makes of the candidate, None without one. The traffic is as it was ``measured``, or worked
+    out from the lag, from ``lowest_rate`` to ``highest_rate`` messages/s.
     """
 
+    measured: bool
     lowest_rate: float
     highest_rate: float
     live: Cost
@@ -168,6 +170,22 @@ def traffic(points: Sequence[Point], until: float, pods: Consumers) -> Profile:
     return Profile(tuple(steps), until - points[0].t)
 
 
+def part(seen: Profile, begin: float, until: float) -> Profile | None:
+    """``seen`` from ``begin`` to ``until``, epoch s; None where it has no time of day, or lacks more than :data:`LACKS_S`."""
+    if seen.begins_at is None:
+        return None
+    first = seen.begins_at.timestamp()
+    if first > begin + LACKS_S or first + seen.duration < until - LACKS_S:
+        return None
+    ends = [*(one.at for one in seen.steps[1:]), seen.duration]
+    steps = [
+        Step(max(0.0, first + one.at - begin), one.rate, BASELINE)
+        for one, end in zip(seen.steps, ends, strict=True)
+        if first + end > begin and first + one.at < until
+    ]
+    return Profile((Step(0.0, steps[0].rate, BASELINE), *steps[1:]), until - begin)
+
+
 def close(
     policies: Sequence[ScaledObject],
     points: Sequence[Point],
@@ -176,12 +194,13 @@ def close(
     partitions: int,
     sync_s: float,
     controller: Controller,
+    measured: Profile | None = None,
 ) -> Closed:
-    """The closed loop of the live ScaledObject, and of a candidate where there is one, on the traffic of ``points``.
+    """The closed loop of the live ScaledObject, and of a candidate where there is one, on the traffic that was ``measured``.
 
-    Raises :class:`InputError` for what is not simulated.
+    It begins with the first of ``points``. None: what their lag tells. Raises :class:`InputError` for what is not simulated.
     """
-    profile = traffic(points, until, pods)
+    profile = measured or traffic(points, until, pods)
     rates = [step.rate for step in profile.steps]
     situation = Situation(
         profile,
@@ -195,6 +214,7 @@ def close(
     known = _known(points, until)
     simulated, *others = [_outcome(situation, one) for one in policies]
     return Closed(
+        measured=measured is not None,
         lowest_rate=min(rates),
         highest_rate=max(rates),
         live=known,

@@ -1,20 +1,27 @@
-"""Backtest: a group's past out of scrapes, against the decisions of its HPA's log and what its trial cost."""
+"""Backtest: a group's past out of scrapes, against the decisions of its HPA's log and what its trial cost; the closed loop."""
 
 import json
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from lab import typed
 from lab.__main__ import main
 from lab.commands import answers, scrapes
 from lab.foresee import backtest, candidate, scraped, shadow
+from lab.foresee.candidate import Point
 from lab.foresee.group import Consumers
 from lab.foresee.scraped import Sample
 from lab.foresee.shadow import AGREED, EDGE, OTHERWISE, UNREAD, WARMING
-from lab.foresee.situation import controller_of
+from lab.foresee.simulate import simulate
+from lab.foresee.situation import Situation, controller_of
 from lab.inputs import inputs, scaledobject
 from lab.inputs import scale as scales
+from lab.inputs.profile import Profile, Step
+from lab.model import hpa
 from lab.record import store
 from tests import deployed, explained
 from tests.records import FOLDER
@@ -33,6 +40,7 @@ from tests.unit.foresee.test_explain import (
 )
 
 WAVE = [lag for lag in (9_000, 25_000, 12_000, 6_000, 18_000) * 6 for _ in range(7)]
+EPOCH = datetime.fromtimestamp(0, UTC)
 LIVE = scaledobject.parse(ORDERS, "orders")
 
 
@@ -186,3 +194,48 @@ def test_each_of_the_ten_pairs_can_be_run(tmp_path):
         profile, chosen, pods, scale = (plan.pop(name) for name in ("profile", "policy", "workload", "scale"))
         ids.add(inputs.read(profile, chosen, pods, 1, scales.load(scale), "binary", **plan).id)
     assert len(ids) == 2 * len(deployed.PAIRS) == 20
+
+
+def test_the_closed_loop_comes_back_to_the_group_that_it_was_seen_of():
+    """A simulated group in place of a live one: the lag tells its traffic, by which the model finds what it did again.
+
+    The traffic itself, measured until half an hour after it, tells more.
+    """
+    scaled = policy(SLOW, allowIdleConsumers="true")
+    rates = (250, 860, 430, 760, 180)
+    profile = Profile(tuple(Step(600.0 * place, rate, "any") for place, rate in enumerate(rates)), 600.0 * len(rates))
+    consumers = Consumers(100, start_s=10, in_flight_s=2.5)
+    there = Situation(profile, np.full(120, 1 / 120), consumers, sync_s=SYNC_S)
+    curve = simulate(there, scaled)
+    times = [number * SYNC_S for number in range(int(profile.duration / SYNC_S))]
+    places = np.searchsorted(curve.t, times, side="right") - 1
+    columns = (times, *(one[places].tolist() for one in (curve.lag, curve.replicas, curve.working)))
+    points = [Point(*row) for row in zip(*columns, strict=True)]
+    found = candidate.close([scaled], points, profile.duration, consumers, 120, SYNC_S, hpa.DEFAULTS)
+    assert abs(found.pod_minutes_error) < 0.1
+    assert abs(found.flips_error) <= 1
+    assert found.lowest_rate < min(rates) < max(rates) < found.highest_rate < 1.5 * max(rates)
+    longer = replace(profile, duration=profile.duration + 1800, begins_at=EPOCH)
+    seen = candidate.part(longer, 0, profile.duration)
+    again = candidate.close([scaled], points, profile.duration, consumers, 120, SYNC_S, hpa.DEFAULTS, seen)
+    assert (again.measured, again.pod_minutes_error, again.flips_error) == (True, pytest.approx(0, abs=0.01), 0)
+    assert (again.lowest_rate, again.highest_rate) == (min(rates), max(rates))
+
+
+@pytest.mark.parametrize(
+    ("begin", "until", "steps"),
+    [
+        (0, 1800, [(0, 10), (600, 30)]),
+        (590, 1800, [(0, 10), (10, 30)]),
+        (601, 1200, [(0, 30)]),
+        (-60, 1860, [(0, 10), (660, 30)]),
+        (-61, 1800, None),
+        (0, 1861, None),
+    ],
+)
+def test_a_part_of_a_measured_traffic(begin, until, steps):
+    """From its own time of day on; a minute may lack at each end, and no more."""
+    seen = Profile((Step(0, 10, "any"), Step(600, 30, "any")), 1800, begins_at=EPOCH)
+    found = candidate.part(seen, begin, until)
+    assert (found and [(one.at, one.rate) for one in found.steps]) == steps
+    assert candidate.part(replace(seen, begins_at=None), begin, until) is None

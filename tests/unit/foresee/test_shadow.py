@@ -8,7 +8,6 @@ import math
 import re
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,14 +16,11 @@ from lab import typed
 from lab.__main__ import main
 from lab.commands import answers
 from lab.errors import InputError
-from lab.foresee import candidate, shadow
-from lab.foresee.candidate import Comparison, Point
-from lab.foresee.group import Consumers
+from lab.foresee import shadow
+from lab.foresee.candidate import Comparison
 from lab.foresee.shadow import AGREED, EDGE, OTHERWISE, UNREAD, WARMING
-from lab.foresee.simulate import simulate
-from lab.foresee.situation import Situation, controller_of
+from lab.foresee.situation import controller_of
 from lab.inputs import scaledobject
-from lab.inputs.profile import Profile, Step
 from lab.model import hpa, keda
 from lab.model.hpa import Controller, State
 from lab.record import live
@@ -212,24 +208,6 @@ def test_a_candidate_on_what_was_not_seen_is_refused(metadata, partitions, said)
         Comparison(policy(SLOW, **capped), policy(SLOW, **capped | metadata), partitions)
 
 
-def test_the_closed_loop_comes_back_to_the_group_that_it_was_seen_of():
-    """A simulated group in place of a live one: the lag tells its traffic, by which the model finds what it did again."""
-    scaled = policy(SLOW, **UNCAPPED)
-    rates = (250, 860, 430, 760, 180)
-    profile = Profile(tuple(Step(600.0 * place, rate, "any") for place, rate in enumerate(rates)), 600.0 * len(rates))
-    consumers = Consumers(100, start_s=10, in_flight_s=2.5)
-    there = Situation(profile, np.full(120, 1 / 120), consumers, sync_s=SYNC_S)
-    curve = simulate(there, scaled)
-    times = [number * SYNC_S for number in range(int(profile.duration / SYNC_S))]
-    places = np.searchsorted(curve.t, times, side="right") - 1
-    columns = (times, *(one[places].tolist() for one in (curve.lag, curve.replicas, curve.working)))
-    points = [Point(*row) for row in zip(*columns, strict=True)]
-    found = candidate.close([scaled], points, profile.duration, consumers, 120, SYNC_S, hpa.DEFAULTS)
-    assert abs(found.pod_minutes_error) < 0.1
-    assert abs(found.flips_error) <= 1
-    assert found.lowest_rate < min(rates) < max(rates) < found.highest_rate < 1.5 * max(rates)
-
-
 def test_trials_whose_watch_is_kept_are_decided_as_their_hpa_did():
     """Their own log has the truth: as many syncs, within few, and 99 % of those that are judged."""
     judged = agreed = known = counted = 0
@@ -270,6 +248,10 @@ def test_the_answer_begins_with_the_trust_line(tmp_path, capsys):
     assert re.search(r"\ntrust: of 1.. syncs the model decided 1.. as the live HPA did, 100 %", said)
     assert "orders-enricher on the same metrics" in said
     assert "known error, that of the live one: " in said
+    other = tmp_path / "traffic.yaml"
+    other.write_text("kind: steps\nduration: 60\nbegins_at: 2026-01-15T07:54:00Z\nsteps: [{at: 0, rate: 9, phase: baseline}]\n")
+    assert main(["shadow", f"--watched={saved(tmp_path, WAVE)}", f"--profile={other}", *pods]) == 2
+    assert "begins_at: '2026-01-15 07:54:00+00:00' is not allowed; allowed: traffic from " in capsys.readouterr().err
 
 
 def test_without_trust_nothing_is_said_of_the_candidate(tmp_path, capsys):
