@@ -134,3 +134,8 @@ def test_events_are_read_by_the_names_of_their_files(tmp_path: Path) -> None:
         pd.DataFrame({**{key: [number] for key in COLUMNS}, "more": [0]}).to_parquet(file)
     names = [pa.record_batch({"file": [str(file) for file in some]}) for some in (files[:2], files[2:])]
     assert [one.to_pydict() for one in read(names)] == [{key: [number] for key in COLUMNS} for number in range(3)]
+
+
+def test_a_seq_that_two_tasks_have_is_one() -> None:
+    """Beside others of its bitmap."""
+    assert folded([(0, 0, 7, 0, 1), (0, 1, 7, 0, 1), (0, 2, 6, 0, 1)], EMPTY, [[1], [1]]).seqs == 2
