@@ -64,17 +64,19 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Resource:
 
 
 def _amount(metadata: Metadata, resource: str) -> str:
-    """The quantity in ``value``, as Kubernetes writes it: thousandths of a core, or whole bytes."""
+    """The quantity in ``value``, as Kubernetes writes it: thousandths of a core, or whole bytes. Cores may be binary too."""
     allowed = _ALLOWED[resource]
     text = metadata.text("value", allowed)
+    binary = text.endswith("i")
+    decimal = resource == CPU and not binary
     try:
         exact = parse_quantity(text)
     except ValueError:
         exact = Fraction(0)
-    if not 0 < exact < _MOST_BYTES or (exact * (1000 if resource == CPU else 1)).denominator != 1:
+    if not 0 < exact < _MOST_BYTES or (exact * (1000 if decimal else 1)).denominator != 1:
         metadata.refuse("value", allowed)
         return "1"
-    return common.quantity(float(exact)) if resource == CPU else _bytes(int(exact), text.endswith("i"))
+    return common.quantity(float(exact)) if decimal else _bytes(int(exact), binary)
 
 
 def _bytes(value: int, binary: bool) -> str:
