@@ -121,13 +121,13 @@ def up(access: Access) -> Existing:
     missing: list[str] = []
     versions: dict[str, str] = {}
     with connect(access) as api:
-        with _noted(missing):
+        with _collect(missing):
             versions = _kubernetes(api, access)
             _rights(api, access)
             _keda(api)
             _nodes(api, access)
         for ask in (_kafka, _prometheus):
-            with _noted(missing):
+            with _collect(missing):
                 ask(access)
         if missing:
             raise LabFault("\n".join(missing))
@@ -137,7 +137,7 @@ def up(access: Access) -> Existing:
 
 
 @contextlib.contextmanager
-def _noted(missing: list[str]) -> Iterator[None]:
+def _collect(missing: list[str]) -> Iterator[None]:
     """A fault of what is done within is a line in ``missing``."""
     try:
         yield

@@ -141,7 +141,7 @@ def _at_real_time(given: UserFiles, inputs: Inputs, found: Acceptance) -> Accept
     session.write(found.results)
     page, decision = session_page.write(found.results, session), shipping.of(session)
     assert decision is not None
-    print(f"\n{decision}", decision.why, *decision.lines[1 : 1 + len(breached)], f"read {page}", sep="\n")
+    print(f"\n{decision}", *decision.lines[: 1 + len(breached)], f"read {page}", sep="\n")  # why, and each breach
     return Acceptance(BREACHED, found.results, session, decision)
 
 

@@ -176,8 +176,8 @@ def leave_commands(run: Path, command: str) -> None:
         f"#!/bin/sh\nexport KIND_EXPERIMENTAL_DOCKER_NETWORK={network.NAME} {identity.VARIABLE}='{run.resolve()}'\n"
         f"exec '{command}' \"$@\" 2>>'{run}/kind.log'\n"
     )
-    ended = "import pathlib, sys; from lab.cluster.kind import state; sys.exit(state.end(pathlib.Path(sys.argv[1])))"
-    (run / processes.END).write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{ended}' '{run}'\n")
+    script = "import pathlib, sys; from lab.cluster.kind import state; sys.exit(state.end(pathlib.Path(sys.argv[1])))"
+    (run / processes.END).write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{script}' '{run}'\n")
     for name in ("kind", processes.END):
         (run / name).chmod(0o700)
 
