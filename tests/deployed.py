@@ -46,7 +46,7 @@ from lab.trial.watch import HPA
 from tests.experiments.workloads import slim
 
 FLIPS = "the lab's own, set before its first session: flips equal in nine of ten pairs"
-MEASURED = "found on the records of the first session, to be tried on others: 9 of 10 pairs within 5 %"
+MEASURED = "found on the records of a first session (seed 1) and written before any of this one: 9 of 10 pairs within 5 %"
 POD_MINUTES = "found in the first session: -5 to 15 %; the 5 % that were set before it held in five of ten pairs"
 TRAFFIC: dict[str, dict[str, Any]] = {  # at real time; all have 9 minutes
     "two-bursts": {"kind": "bursty", "rate": 200, "spike_mult": 8, "spike_hold": 90, "every": 240, "bursts": 2},
@@ -72,6 +72,7 @@ PAIRS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {  # traffic, and
         BRISK | {"lag_threshold": 3000, "scale_down": "2 pods/30s"},
     ),
 }
+SEED = 2  # of keys and order of events; on seed 1 the bound of 5 % was found
 STEPS = 200  # of a fitted profile, as elastic-lab profile has by itself
 PODS = slim(start_s=30)
 pytestmark = [allure.epic("The model"), allure.feature("Shadow, deployed")]
@@ -145,7 +146,7 @@ def plans(name: str, folder: Path) -> dict[str, dict[str, Any]]:
     profile, *both = PAIRS[name]
     file = folder / f"{profile}.yaml"
     file.write_text(yaml.safe_dump(COMMON | TRAFFIC[profile]), encoding="utf-8")
-    common = {"profile": file, "workload": PODS, "until": REPLAYED, "scale": "standard"}
+    common = {"profile": file, "workload": PODS, "until": REPLAYED, "scale": "standard", "seed": SEED}
     policies = (policy("lag-4500", **changes) for changes in both)
     return {side: common | {"policy": chosen} for side, chosen in zip(("live", "candidate"), policies, strict=True)}
 

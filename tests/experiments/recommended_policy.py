@@ -1,17 +1,14 @@
 """The recommended policy against what a session concluded: every setting that the session decides otherwise is named. Pure."""
 
 from lab.judge.pairs import FEWEST
-from lab.model.hpa import DEFAULTS
 
-_DOWN = ("advanced", "horizontalPodAutoscalerConfig", "behavior", "scaleDown")
 # Where a ScaledObject's spec has each setting that experiments conclude about, and the default where it says nothing.
 SETTINGS = {
     "lagThreshold": (("triggers", 0, "metadata", "lagThreshold"), None),
     "allowIdleConsumers": (("triggers", 0, "metadata", "allowIdleConsumers"), False),
     "useCachedMetrics": (("triggers", 0, "useCachedMetrics"), False),
     "maxReplicaCount": (("maxReplicaCount",), 100),
-    "scaleDown.stabilizationWindowSeconds": ((*_DOWN, "stabilizationWindowSeconds"), DEFAULTS.downscale_stabilization_s),
-    "scaleDown.tolerance": ((*_DOWN, "tolerance"), DEFAULTS.tolerance),
+    "triggers": (("triggers",), None),  # their kinds
 }
 
 
@@ -38,7 +35,12 @@ def _setting(policy, name):
 
 
 def _text(value):
-    """The value in one form: YAML has a number or a string of it, a switch or its word, with quotes or without."""
+    """The value in one form: YAML has a number or a string of it, a switch or its word, with quotes or without.
+
+    Triggers are their kinds, each once.
+    """
+    if isinstance(value, list):
+        return ", ".join(sorted({trigger["type"] for trigger in value}))
     text = str(value).strip("\"'").lower()
     try:
         return f"{float(text):g}"

@@ -13,11 +13,15 @@ group at its floor has a new pod at work within 90 s.
 Refuted by one flip with arrivals, or one reaction of 90 s.
 """
 
+import math
+
 import allure
 import pytest
 
 from lab.inputs.inputs import REPLAYED
+from lab.judge.aggregate import median
 from lab.judge.bounds import REACTION_S
+from lab.measure.cost import cost
 from lab.measure.reaction.bursts import reactions
 from lab.measure.scaling import scale_events
 from tests.experiments.flapping import SLOW_START, report_price
@@ -27,6 +31,18 @@ from tests.experiments.workloads import duet
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("17 Arrivals beside lag")]
 
 POLICIES = {"lag": "lag-4500", "lag and arrivals": "lag-4500-arrivals"}
+TRIGGERS = {"lag": "kafka", "lag and arrivals": "kafka, prometheus"}  # their kinds
+
+
+def price(runs):
+    """The flips and the pod-minutes of the runs of a policy, in the median."""
+    return median(scale_events(run).flips for run in runs), median(cost(run).pod_minutes for run in runs)
+
+
+def calmest(found):
+    """The name of the policy that flips least, and of those the cheapest; one that has no data comes last."""
+    prices = {name: [math.inf if one.value is None else one.value for one in price(runs)] for name, runs in found.items()}
+    return min(prices, key=prices.__getitem__)
 
 
 @allure.story("A trigger on arrivals beside the one on lag, on ten bursts")
@@ -40,6 +56,14 @@ def test_arrivals_beside_lag_end_the_flapping(trials, evidence):
         claim.control(alone.flips > 0, "a trigger on lag alone flaps, with a window that is longer than a lull", "experiment 5")
         claim(beside.flips == 0, "with a trigger on arrivals a window that is longer than a lull ends the flapping", MODEL)
         claim(beside.above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)
+
+    best = calmest(found)
+    prices = {name: price(runs) for name, runs in found.items()}
+    said = {
+        name: f"{name} flipped {flips:.0f} times for {minutes:.1f} pod-minutes" for name, (flips, minutes) in prices.items()
+    }
+    others = ", ".join(text for name, text in said.items() if name != best)
+    evidence.conclude("triggers", TRIGGERS[best], f"on ten bursts {said[best]}; {others}")
 
 
 @allure.story("A trigger on arrivals beside the one on lag, on three bursts")

@@ -49,5 +49,5 @@ def test_no_experiment_is_missing(experiments_missing, add_section, expected):
 @pytest.mark.extended
 @allure.story("The recommended policy is what the session concludes")
 def test_no_setting_of_the_recommended_policy_is_beaten(conclusions, pytestconfig):
-    """From six runs on: lagThreshold, ceiling, idle consumers, cached metrics, window and tolerance down."""
+    """From six runs on: lagThreshold, ceiling, idle consumers, cached metrics and triggers."""
     assert beaten(conclusions, yamlfile.read(RECOMMENDED), pytestconfig.getoption("lab_repeat")) == []

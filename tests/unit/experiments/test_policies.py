@@ -36,6 +36,13 @@ def test_a_requirement_refutes_a_policy(base, changes, beyond):
     assert policies.refuted(found(base, **changes)) == beyond
 
 
+def test_the_recommended_policy_holds_every_requirement():
+    """It is the last row of the front, as a file that a user copies."""
+    recommended = policies.read(FOLDER / "recommended.yaml")
+    assert recommended.content == front.changed(list(front.FRONT.values())[-1]).content
+    assert policies.refuted(policies.figures(recommended, front.LULLS_S, front.RATES)) == []
+
+
 def test_a_flip_after_a_lull_that_outlasts_the_window_is_right():
     """Three lulls of 15 minutes on a window of 5 flip, and none of the flips is early."""
     run = policies.Run(policies.read(FOLDER / "lag-4500-arrivals.yaml"), policies.bursts(900))

@@ -3,12 +3,9 @@
 import pytest
 
 from lab import paths, yamlfile
-from lab.inputs import variant
 from lab.report.session import Conclusion
 from tests.experiments.recommended_policy import SETTINGS, beaten
 from tests.experiments.test_summary import RECOMMENDED
-
-WINDOW = "scaleDown.stabilizationWindowSeconds"
 
 
 def concluded(setting, value):
@@ -38,11 +35,10 @@ def test_every_setting_can_be_beaten(policy, setting):
     assert beaten([concluded(setting, 7)], policy, 5) == []
 
 
-def test_a_tolerance_that_is_not_written_is_the_default(policy):
-    """So a policy without one is beaten by 0.94, and agrees with 0.1."""
+def test_triggers_are_their_kinds(policy):
+    """A policy on lag alone is beaten by one on arrivals too, and by no other of its own kind."""
     plain = yamlfile.read(paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml")
-    assert beaten([concluded("scaleDown.tolerance", 0.1), concluded(WINDOW, 300)], plain, 6) == []
-    (line,) = beaten([concluded("scaleDown.tolerance", 0.94)], plain, 6)
-    assert "has 0.1, this session concludes 0.94" in line
-    tolerant = variant.policy("lag-4500", scale_down_tolerance=0.94).applied(plain, "here")
-    assert beaten([concluded("scaleDown.tolerance", 0.94)], tolerant, 6) == []
+    beside = concluded("triggers", "kafka, prometheus")
+    assert beaten([concluded("triggers", "kafka")], plain, 6) == beaten([beside], policy, 6) == []
+    (line,) = beaten([beside], plain, 6)
+    assert "has kafka, this session concludes kafka, prometheus" in line
