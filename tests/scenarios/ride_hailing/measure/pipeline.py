@@ -10,11 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from lab.errors import NoData
+from lab.inputs.profile import Profile
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.record.store import Record
 from tests.scenarios.ride_hailing.measure import dashboard
 from tests.scenarios.ride_hailing.measure.dashboard import EVERY_S, Accuracy, batches_of, events_of
 from tests.scenarios.ride_hailing.programs.surge import DRIVER, KINDS, REQUEST, WINDOW_S, ZONES, Demand, Rides, multiplier
+
+TRIGGER_S = 1.0  # least time between two micro-batches: the default of the drivers (programs/streaming.py)
+FEWEST = 3  # sizes of micro-batches that tell what a row adds
 
 # Sources of bounds.
 ONCE = "delivery contract (docs/decisions/11, 18) and decision 16: each event in the table once"
@@ -39,6 +43,14 @@ class Pipeline(Measure):
     late = number("events", "rows that came late, within the watermark")
     repeated = number("events", "rows that were dropped because the state had them")
     beyond = number("events", "rows that were dropped because they came later than the watermark")
+
+
+class Batch(Measure):
+    """What a micro-batch takes, by least squares over those of the traffic; beyond ``most`` none is ever done."""
+
+    fixed_s = number("s", "what a micro-batch takes beside its rows")
+    row_ms = number("ms", "what a row adds to its micro-batch")
+    most = number("events/s", "events that micro-batches take in the long run")
 
 
 class Kept(Measure):
@@ -148,6 +160,60 @@ def over_watermark(record: Record, watermark_s: float) -> int:
         younger = len(at) - int(np.searchsorted(at, watermark - watermark_s, side="right"))
         over.append(int(one["state_rows"]) - younger)
     return max(over)
+
+
+def batch_length(rate: float, fixed_s: float, row_s: float, trigger_s: float = TRIGGER_S) -> float:
+    """What a micro-batch takes in the long run at ``rate`` events/s, s. It has the rows that came since the last one began.
+
+    Infinite where rows take longer than they take to come: then each batch is larger than the one before.
+    """
+    within = fixed_s + row_s * rate * trigger_s
+    if within <= trigger_s:
+        return within
+    return fixed_s / (1 - row_s * rate) if row_s * rate < 1 else math.inf
+
+
+def least_staleness(rate: float, fixed_s: float, row_s: float, waits_s: float = 0.0, trigger_s: float = TRIGGER_S) -> float:
+    """The age that the oldest event gets until it is in the table, s, where the group keeps events for ``waits_s``.
+
+    It waits in the group, then for the next batch, which begins a batch or a trigger after the last, and for that batch.
+    """
+    length = batch_length(rate, fixed_s, row_s, trigger_s)
+    return waits_s + max(trigger_s, length) + length
+
+
+def least_wait(traffic: Profile, capacity: float, react_s: float) -> float:
+    """The age of the oldest event that waits when a policy's first new pod works, s; no policy that reacts can have less.
+
+    Pods of ``capacity`` events/s together work on ``traffic`` until ``react_s`` after it first exceeds that. All of them share
+    the work evenly, and nothing waits before: any real group is later. 0 where the traffic never exceeds the capacity.
+    """
+    over = next((step.at for step in traffic.steps if step.rate > capacity), None)
+    if over is None:
+        return 0.0
+    reacted, oldest = over + react_s, traffic.due(over) + int(capacity * react_s)
+    return reacted - float(traffic.times(oldest, oldest + 1)[0]) if oldest < traffic.due(reacted) else 0.0
+
+
+@measure
+def batch(record: Record) -> Batch:
+    """Fit the batches that ended in the traffic. No data for fewer than three sizes, and where either part comes to 0."""
+    begin, end = dashboard.span_of(record, None)
+    driver = [one.detail for one in record.reports("batch") if begin <= one.t <= end]
+    rows, took = (np.array([float(one[name]) for one in driver]) for name in ("input", "batch_s"))
+    if (sizes := len(set(rows.tolist()))) < FEWEST:
+        raise NoData(f"{sizes} sizes of micro-batches, fewer than {FEWEST}")
+    row_s, fixed_s = map(float, np.polyfit(rows, took, 1))
+    if min(row_s, fixed_s) <= 0:
+        raise NoData(f"no micro-batch takes {fixed_s:.3g} s and {1000 * row_s:.3g} ms a row")
+    return Batch(fixed_s=fixed_s, row_ms=1000 * row_s, most=1 / row_s)
+
+
+@quantity("s", "least age at which the oldest event can be in the table")
+def least(record: Record, rate: float, waits_s: float = 0.0) -> float:
+    """:func:`least_staleness` at ``rate`` events/s, with the micro-batches of ``record``; no data as :func:`batch`."""
+    found = batch(record)
+    return least_staleness(rate, found.fixed_s.number, found.row_ms.number / 1000, waits_s)
 
 
 def _driver(record: Record, phase: str | None = None) -> list[dict[str, Any]]:

@@ -1,9 +1,12 @@
 """The measures of the pipeline on records written by hand, where every number is known."""
 
+import math
 from datetime import UTC, datetime
 
 import pytest
 
+from lab import paths
+from lab.inputs import profile
 from tests.scenarios.ride_hailing.measure import pipeline
 from tests.scenarios.ride_hailing.programs.surge import ZONES, Demand
 from tests.unit.measure.conftest import report
@@ -91,3 +94,38 @@ def test_a_pipelines_batches_are_summed_up(tmp_path):
     assert (spike.state_rows.value, spike.state_bytes.value, spike.files.value) == (2, 800, 5)
     assert "no phase drain" in pipeline.kept(made, "drain").files.why
     assert "no batch in phase spike" in pipeline.kept(record(tmp_path / "none", done(105)), "spike").files.why
+
+
+def test_a_micro_batch_is_fitted(tmp_path):
+    """0.5 s and 2 ms a row: 500 events/s at most. The baseline does not count. No data for two sizes, or a negative row."""
+    sizes = {111: 50, 112: 100, 113: 300}
+    told = [done(t, input=rows, batch_s=0.5 + 0.002 * rows) for t, rows in sizes.items()]
+    made = record(tmp_path, done(105, input=9, batch_s=9.0), *told)
+    found = pipeline.batch(made)
+    assert (found.fixed_s.value, found.row_ms.value) == (pytest.approx(0.5), pytest.approx(2))
+    assert found.most.value == pytest.approx(500)
+    assert pipeline.least(made, 100, 0.25).value == pytest.approx(0.25 + 1 + 0.7)
+    assert pipeline.least(made, 600).value == math.inf
+    assert "2 sizes" in pipeline.batch(record(tmp_path / "few", *told[:2])).most.why
+    shorter = [done(t, input=rows, batch_s=0.5 - 0.001 * rows) for t, rows in sizes.items()]
+    assert "ms a row" in pipeline.least(record(tmp_path / "shorter", *shorter), 100).why
+
+
+def test_the_least_staleness_is_that_of_the_page():
+    """docs/ride-hailing.md: 1.8 s at a tenth of the traffic, 588 events/s at most, and no batch is done at 1,400."""
+    fixed_s, row_s = 0.52, 0.0017
+    assert round(pipeline.least_staleness(140, fixed_s, row_s), 1) == 1.8
+    assert pipeline.least_staleness(140, fixed_s, row_s, 1.2) < 3 < pipeline.least_staleness(140, fixed_s, row_s, 1.3)
+    # Beyond the trigger a batch has the rows that came in the one before.
+    length = pipeline.batch_length(400, fixed_s, row_s)
+    assert length == pytest.approx(fixed_s + row_s * 400 * length)
+    assert pipeline.least_staleness(400, fixed_s, row_s) == 2 * length
+    assert math.isfinite(pipeline.batch_length(1 / row_s - 1, fixed_s, row_s))
+    assert pipeline.least_staleness(1400, fixed_s, row_s) == math.inf
+
+
+@pytest.mark.parametrize(("capacity", "react_s", "age"), [(400, 30, 15), (400, 45, 22.5), (800, 30, 7.5), (1400, 45, 0)])
+def test_the_least_wait_of_a_policy_that_reacts(capacity, react_s, age):
+    """docs/ride-hailing.md, on the text's timeline: 12,000 of 24,000 events are done after 30 s, the last of T+15."""
+    friday = profile.load(paths.PROFILES / "trips.yaml")
+    assert pipeline.least_wait(friday, capacity, react_s) == pytest.approx(age, abs=0.01)
