@@ -38,7 +38,7 @@ DEMANDS: Mapping[str, Demand] = {
 }
 # What a program other than Python's simulates of the work, but not of what goes wrong with it.
 _PYTHONS = (
-    *("store_slots", "store_contention", "burn", "wake", "emit"),
+    *("store_slots", "store_contention", "burn", "cpus", "wake", "emit"),
     *("fail_rate", "poison_rate", "poison", "poison_mode", "most_deaths", "retry_ms", "retry_jitter", "dlq"),
 )
 LACKING: Mapping[str, tuple[str, ...]] = {

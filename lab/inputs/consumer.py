@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -77,7 +78,15 @@ class Cost:
         return self.low * len(seqs) + spread * (sum([seq * 2_654_435_761 & 0xFFFFFFFF for seq in seqs]) / 2**32)
 
 
+def cores(text: str) -> frozenset[int]:
+    """The numbers of cores in ``text``, separated by commas; none in an empty one. Raises ``ValueError`` for anything else."""
+    if text and not re.fullmatch(r"[0-9]+(,[0-9]+)*", text):
+        raise ValueError(text)
+    return frozenset(map(int, filter(None, text.split(","))))
+
+
 _COST = Kind(Cost.parse, "6 or 2-10, 0.001 to 600,000")
+_CORES = Kind(cores, "numbers of cores with commas, as 0,1; empty: all")
 _PLACE = Kind(Place.parse, "PARTITION:OFFSET")
 _DELAYS = Kind(Backoff.parse, f"1 to {MOST_DELAYS} delays of 0 to {MOST_DELAY_MS:,}, with commas")
 _TIMES_RATE = Scaling("multiplied by the scale's rate", lambda value, scale: round(value * scale.rate))
@@ -96,6 +105,7 @@ class TrialSettings(store.TrialSettings, topics.TrialSettings):
     process_ms: str = setting("2-10", _COST, "processing time of a message: 6 or 2-10", "ms")
     concurrency: int = setting(6, whole(1, 10_000), "messages processed at the same time", scaling=_TIMES_RATE)
     burn: int = setting(0, whole(0, 100), "share of the processing time spent computing; the rest waits", "percent")
+    cpus: str = setting("", _CORES, "cores that a pod may run on")
     batch_ms: int = setting(50, whole(1, 60_000), "how much work shares a write to the store", "ms")
     poll_ms: int = setting(50, whole(1, 600_000), "how much work is taken, and is in flight, at a time", "ms")
     balancer: str = setting(

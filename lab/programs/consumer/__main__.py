@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 
 from lab import clock
 from lab.errors import InputError
-from lab.inputs.consumer import FAIL, Settings, flags, settings
+from lab.inputs.consumer import FAIL, Settings, cores, flags, settings
 from lab.kafka import deadletter
 from lab.kafka.deadletter import Reason
 from lab.programs.consumer.deaths import Deaths, Unit
@@ -215,12 +215,26 @@ class Program:
         self._say("dead_lettered", partition=partition, offset=offset, attempts=attempts)
 
 
+def pin(wanted: Collection[int]) -> None:
+    """Let this process, and the threads that it starts from now on, run on the cores ``wanted`` alone; none: on all as before.
+
+    Raises :class:`InputError` for one that this process does not have.
+    """
+    if not wanted:
+        return
+    there = os.sched_getaffinity(0)
+    if absent := set(wanted) - there:
+        raise InputError("command line", "--cpus", min(absent), f"the cores of this process, {sorted(there)}")
+    os.sched_setaffinity(0, wanted)
+
+
 def main() -> int:
     """Run the consumer. The exit code is 0 after an orderly leave."""
     parser = flags()
     try:
         chosen = settings(parser.parse_args())
         _ = chosen.numbering  # raises for several topics without topic_partitions
+        pin(cores(chosen.cpus))
     except InputError as error:
         parser.error(str(error))
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(message)s")

@@ -29,7 +29,7 @@ OTHER = {
     "client_settings": "stock",
 }
 OTHER |= {"auto_offset_reset": "latest", "compression": "lz4", "fail_rate": 0.25, "poison_rate": 0.5, "poison": "3:1000"}
-OTHER |= {"poison_mode": "hang", "retry_ms": "30,60", "retry_jitter": 0.5}
+OTHER |= {"poison_mode": "hang", "retry_ms": "30,60", "retry_jitter": 0.5, "cpus": "0,1"}
 # What a value of OTHER is allowed with.
 TOGETHER = {"membership": {"pod_owner": "StatefulSet"}, "store_contention": {"store_slots": 12}}
 TOGETHER |= {"partition_fetch_kib": {"client": "java"}}

@@ -1,6 +1,7 @@
 """The programs: a bad flag is one line, exit code 2 and nothing started; the producer, the same twice; who is signalled."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from lab.kafka import event, topics
 from lab.kafka.lag import LagReader
 from lab.kafka.numbering import Numbering
+from lab.programs.consumer.__main__ import pin
 from lab.programs.signaller import first_process
 from tests.suite import refused
 from tests.unit.programs.consumer.messages import read_all
@@ -55,6 +57,8 @@ SEVERAL = (
         ("consumer", [X, "--fail-rate=2"], {}, "argument --fail-rate: '2' is not allowed"),
         ("consumer", [X, "--fail-rate=0.6", "--poison-rate=0.5"], {}, "poison_rate: 0.5 is not allowed; allowed: at most 1 - "),
         ("consumer", [X, "--topics=2"], {}, SEVERAL),
+        ("consumer", [X, "--cpus=0,9999"], {}, "command line: --cpus: 9999 is not allowed; allowed: the cores of this"),
+        ("consumer", [X, "--cpus=0-1"], {}, "argument --cpus: '0-1' is not allowed; allowed: numbers of cores with commas"),
         ("consumer", [], {}, "--bootstrap-servers"),
         ("producer", [X, "--rate=-5"], {}, "argument --rate: '-5' is not allowed"),
         ("producer", [X, "--profile=nowhere.yaml"], {}, "nowhere.yaml: No such file"),
@@ -68,6 +72,18 @@ SEVERAL = (
 def test_a_bad_flag_is_one_clear_line(program, arguments, environment, line):
     """Flag, variable, value and what is allowed; exit code 2."""
     assert line in refused(f"lab.programs.{program}", arguments, environment)
+
+
+def test_a_consumer_runs_on_its_cores():
+    """On those that it is given, and without any on all that it has."""
+    there = os.sched_getaffinity(0)
+    try:
+        pin(())
+        assert os.sched_getaffinity(0) == there
+        pin({min(there)})
+        assert os.sched_getaffinity(0) == {min(there)}
+    finally:
+        os.sched_setaffinity(0, there)
 
 
 EVENTS = 6_000
