@@ -18,6 +18,7 @@ OWN_BROKERS = "a trial with brokers of its own: brokers=Brokers()"
 LEADER, COORDINATOR = ROLES = ("leader", "coordinator")
 KEPT, LOST = DISKS = ("kept", "lost")
 MOST_PODS = 200
+MOST_INTERVAL_MS = 15_000  # group.consumer.max.assignment.interval.ms of Kafka 4.3, as it comes
 LEAST_BROKERS, MOST_BROKERS = 3, 5  # a majority of three survives one; each takes 0.4 GB of memory on one machine
 
 
@@ -59,7 +60,8 @@ class Brokers:
 @dataclass(frozen=True)
 class Context:
     """What an event is checked against: the trial's ``runtime`` and ``policy``, and what holds before the event begins.
-    ``brokers`` are the trial's own, None where it runs on the cluster's. Its ``partitions`` are on so many ``topics``."""
+    ``brokers`` are the trial's own, None where it runs on the cluster's. Its ``partitions`` are on so many ``topics``. The
+    broker ``assigns`` them where the group is one of KIP-848."""
 
     runtime: str
     policy: Decider
@@ -67,6 +69,7 @@ class Context:
     earlier: tuple[Event, ...] = ()
     brokers: Brokers | None = None
     topics: int = 1
+    assigns: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,24 @@ class Grow(Event):
         if _whole(self.partitions, context.partitions + 1, MOST_PARTITIONS):
             return ""
         return f"more than {context.partitions}, since Kafka can't take any away, and at most {MOST_PARTITIONS}"
+
+
+@dataclass(frozen=True)
+class SetAssignmentInterval(Event):
+    """Set the least time between two assignments of the group: Kafka's ``consumer.assignment.interval.ms``, 1,000 by default.
+
+    Within it the broker collects what changes a group's members or partitions (KIP-1263, Kafka 4.3). 0: it assigns at once.
+    """
+
+    interval_ms: int
+
+    def refusal(self, context: Context) -> str:
+        """A classic group has no such setting, and what a cluster that exists may keep of its groups is its owner's."""
+        if context.runtime == "existing":
+            return "none on an existing cluster, whose settings are not the lab's"
+        if not context.assigns:
+            return "a workload with balancer consumer: members of a classic group assign their partitions themselves"
+        return "" if _whole(self.interval_ms, 0, MOST_INTERVAL_MS) else f"0 to {MOST_INTERVAL_MS:,} ms"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Topics of a trial: made before it, deleted after it. ``settings`` are those with which a client logs in, if it has to."""
+"""Topics of a trial, made before it and deleted after it, and its group's settings. ``settings`` log a client in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+)
 
 from lab.errors import LabFault, NoAnswer
 from lab.wait import until
@@ -59,6 +67,17 @@ def grow(bootstrap: str, name: str, partitions: int, settings: Mapping[str, str]
     """Give a topic that is in use ``partitions`` partitions in all. Raises :class:`LabFault` when Kafka refuses."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
     _ask(lambda: admin.create_partitions([NewPartitions(name, partitions)]), f"given {partitions} partitions")
+
+
+def configure_group(bootstrap: str, group: str, values: Mapping[str, str], settings: Mapping[str, str] | None = None) -> None:
+    """Set ``values`` of ``group`` on the broker, as strings by name. Raises :class:`LabFault` when Kafka refuses."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
+    entries = [ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in values.items()]
+    (answer,) = admin.incremental_alter_configs(
+        [ConfigResource(ConfigResource.Type.GROUP, group, incremental_configs=entries)]
+    ).values()
+    if error := _error(answer):
+        raise LabFault(f"group {group} could not be given {dict(values)}: {error.str()}")
 
 
 def delete(bootstrap: str, names: Iterable[str], settings: Mapping[str, str] | None = None) -> None:

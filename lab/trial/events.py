@@ -19,6 +19,7 @@ from lab.inputs import events, topics
 from lab.inputs.events import Event
 from lab.inputs.steps import Decree
 from lab.kafka.replicas import Replicas, whole
+from lab.kafka.topics import configure_group
 from lab.trial import scaling, signals
 from lab.trial.stage import CONSUMER, Stage
 from lab.wait import until
@@ -55,6 +56,13 @@ perform.register(events.Restart, scaling.restart)
 def _grow(event: events.Grow, stage: Stage) -> dict[str, Any]:
     stage.lead.topics.grow(event.partitions)
     stage.journal.mark("repartitioned")
+    return {}
+
+
+@perform.register
+def _set_assignment_interval(event: events.SetAssignmentInterval, stage: Stage) -> dict[str, Any]:
+    settings = {"consumer.assignment.interval.ms": str(event.interval_ms)}
+    configure_group(stage.bootstrap, stage.names["GROUP"], settings, stage.cluster.kafka_settings)
     return {}
 
 

@@ -11,6 +11,7 @@ from lab.inputs.events import Brokers, Context, Delete, Grow, Kill, KillBroker, 
 from lab.inputs.inputs import Inputs
 from lab.inputs.profile import Profile, Step
 from lab.inputs.steps import ReplicaSteps
+from lab.inputs.workload import Workload
 from tests.unit.inputs.written import refused, trial
 
 PHASES = ("baseline", "repartition", "sigkill", "drain")
@@ -43,6 +44,8 @@ def test_the_order_is_the_profiles_and_not_that_of_writing():
         ({"lull": ScaleTo(-1)}, {}, "during.lull: ScaleTo(replicas=-1) | 0 to 200"),
         ({"sustained": Resume(), "lull": Pause()}, {}, "during.sustained: Resume() | a Pause in an earlier"),
         ({"sustained": events.PauseScaling()}, {"policy": "cpu"}, "PauseScaling() | a policy that is a Scaled"),
+        ({"lull": events.SetAssignmentInterval(0)}, {}, "SetAssignmentInterval(interval_ms=0) | a workload with balancer"),
+        ({"lull": events.SetAssignmentInterval(0)}, {"runtime": "existing"}, "none on an existing cluster, whose"),
     ],
 )
 def test_what_can_not_happen_is_one_clear_line(during, how, line):
@@ -50,6 +53,16 @@ def test_what_can_not_happen_is_one_clear_line(during, how, line):
     said = refused(read, during, **how)
     assert line in said
     assert said.startswith("trial: during")
+
+
+@pytest.mark.parametrize("wrong", [-1, 15_001, "0"])
+def test_an_assignment_interval_is_one_that_a_broker_takes(wrong):
+    """At the least and at the most of Kafka's own bounds it is taken, and it is in the identity; beyond them it is one line."""
+    by_broker = Workload(balancer="consumer")
+    made = [trial("zero-loss", "lag", by_broker, during={"sustained": events.SetAssignmentInterval(ms)}) for ms in (0, 15_000)]
+    assert made[0].id != made[1].id
+    said = refused(trial, "zero-loss", "lag", by_broker, during={"sustained": events.SetAssignmentInterval(wrong)})
+    assert said == f"trial: during.sustained: SetAssignmentInterval(interval_ms={wrong!r}) | 0 to 15,000 ms"
 
 
 def test_a_group_without_pods_can_not_be_restarted():

@@ -5,6 +5,7 @@ from concurrent.futures import Future
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from lab.kafka import topics
 from lab.kafka.numbering import Numbering, numbering
 from lab.wait import until
 
+INTERVAL = "consumer.assignment.interval.ms"
 SEVERAL = st.builds(
     lambda count, each: Numbering(tuple(f"events-{number}" for number in range(count)), each),
     st.integers(2, 8),
@@ -105,3 +107,20 @@ def test_a_topic_that_is_made_anew_has_another_id(bootstrap):
     assert name in faults[0]
     topics.create(bootstrap, {name: 1})
     assert topics.identity(bootstrap, name) != first
+
+
+@pytest.mark.services
+def test_a_group_is_given_its_assignment_interval(bootstrap):
+    """For itself alone, and before there is any member. What the broker would refuse is a fault with its reason."""
+    name, other = (f"group-{uuid.uuid4().hex[:8]}" for _ in range(2))
+    topics.configure_group(bootstrap, name, {INTERVAL: "0"})
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def interval(group):
+        (answer,) = admin.describe_configs([ConfigResource(ConfigResource.Type.GROUP, group)]).values()
+        return answer.result(30)[INTERVAL].value
+
+    until(lambda: interval(name) == "0", 30, "the broker has taken it", every_s=0.05)
+    assert interval(other) == "1000"
+    with pytest.raises(LabFault, match=rf"group {name} could not be given .*assignment.interval"):
+        topics.configure_group(bootstrap, name, {INTERVAL: "15001"})
