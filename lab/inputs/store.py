@@ -10,7 +10,7 @@ from lab.inputs.settings import setting
 
 PORT = 7092
 ADDRESS = "STORE_ADDRESS"  # the variable by which a pod finds the store
-LOGIN = "store-login"  # the Secret of the token, which store and pods have in common
+LOGIN = "trial-login"  # the Secret of the token that a trial's pods have in common: a service of the trial's takes it too
 TOKEN = {"name": "STORE_TOKEN", "valueFrom": {"secretKeyRef": {"name": LOGIN, "key": "token"}}}
 
 

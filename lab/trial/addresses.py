@@ -69,8 +69,19 @@ def located(
 
 def _store_variables(item: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The variables of the pods of ``item`` that are left open for the shared store's address."""
+    return [one for one in _variables(item) if one == {"name": store.ADDRESS, "value": ""}]
+
+
+def _variables(item: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The variables of the pods of ``item``."""
     containers = item.get("spec", {}).get("template", {}).get("spec", {}).get("containers", [])
-    return [one for container in containers for one in container.get("env", []) if one == {"name": store.ADDRESS, "value": ""}]
+    return [one for container in containers for one in container.get("env", [])]
+
+
+def _asks_token(item: Mapping[str, Any]) -> bool:
+    """Whether the pods of ``item`` are given the trial's token."""
+    sources = (one.get("valueFrom", {}).get("secretKeyRef", {}) for one in _variables(item))
+    return any(one.get("name") == store.LOGIN for one in sources)
 
 
 def login_objects(settings: Mapping[str, str], servers: str) -> list[dict[str, Any]]:
@@ -87,11 +98,11 @@ def login_objects(settings: Mapping[str, str], servers: str) -> list[dict[str, A
 def own_logins(applied: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What the parts of a trial need to log in to each other, by what is ``applied``: made anew with each call.
 
-    Pods and the shared store have a token in common. KEDA and the lag scaler have a certificate of one authority, whose key
-    is forgotten.
+    Pods have a token in common with the shared store and the services that they send to. KEDA and the lag scaler have a
+    certificate of one authority, whose key is forgotten.
     """
     made = []
-    if any(map(asks_store, applied)):
+    if any(map(_asks_token, applied)):
         made.append(_secret(store.LOGIN, {"token": secrets.token_urlsafe(32)}))
     if any(map(asks_scaler, applied)):
         with tempfile.TemporaryDirectory(prefix="elastic-lab-") as folder:

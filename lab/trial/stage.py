@@ -139,7 +139,8 @@ class Stage:
         if own_topic and (found := len(self.lag.read())) != inputs.partitions:
             raise LabFault(f"topic {own_topic} has {found} partitions, and the workload says {inputs.partitions}")
         apply.create_namespace(self.api, self.namespace)
-        logins = login_objects(cluster.kafka_settings, for_pods) + own_logins(objects.applied(inputs, self.names))
+        parts = [*objects.applied(inputs, self.names), objects.producer(inputs)]
+        logins = login_objects(cluster.kafka_settings, for_pods) + own_logins(parts)
         apply.objects(self.api, logins, self.namespace)  # no inputs: no record may keep them
         kinds = tuple(dict.fromkeys((*KINDS, ("apps/v1", self.owner(CONSUMER)))))
         self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl", kinds)

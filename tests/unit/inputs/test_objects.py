@@ -43,7 +43,7 @@ def test_a_pod_is_given_the_stores_address():
     (container,) = located(consumer, "trial-1", "", "", shared="127.1.2.3")["spec"]["template"]["spec"]["containers"]
     assert [one for one in container["env"] if one["name"].startswith("STORE_")] == [
         {"name": "STORE_ADDRESS", "value": "127.1.2.3:7092"},
-        {"name": "STORE_TOKEN", "valueFrom": {"secretKeyRef": {"name": "store-login", "key": "token"}}},
+        {"name": "STORE_TOKEN", "valueFrom": {"secretKeyRef": {"name": "trial-login", "key": "token"}}},
     ]
     assert asks_store(consumer)
 

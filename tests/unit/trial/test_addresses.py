@@ -104,7 +104,7 @@ def test_a_trials_scaler_reads_secrets_of_the_trials():
         assert _variables(container)[variable] == {"name": name, "key": key, "optional": True}
 
 
-TOKEN, CERTIFICATES = ["store-login"], ["lag-scaler-tls", "lag-scaler-client", "lag-scaler-client"]
+TOKEN, CERTIFICATES = ["trial-login"], ["lag-scaler-tls", "lag-scaler-client", "lag-scaler-client"]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,17 @@ def test_what_a_trial_is_made_of_is_one_anothers_alone(policy, slots, names):
     assert [one["metadata"]["name"] for one in logins] == names
     assert all(one["stringData"] != other["stringData"] for one, other in zip(logins[:3], others, strict=False))
     reads = [_variables(one).get("STORE_TOKEN") for item in applied for one in catalog.containers(item)]
-    assert [one for one in reads if one] == [{"name": "store-login", "key": "token"}] * (2 if slots else 0)
+    assert [one for one in reads if one] == [{"name": "trial-login", "key": "token"}] * (2 if slots else 0)
+
+
+def test_a_service_and_who_sends_to_it_have_the_token_of_their_trial():
+    """Each service of the ride-hailing scenario, and Locust: by one Secret, which is made where any of them is in the trial."""
+    names = ("ingestion", "rider-api", "driver-matching", "locust", "riders")
+    for name in names:
+        item = yamlfile.documents(paths.MANIFESTS / "ridehailing" / f"{name}.yaml")[0]
+        (container,) = catalog.containers(item)
+        assert _variables(container)["SERVICE_TOKEN"] == {"name": "trial-login", "key": "token"}
+        assert [one["metadata"]["name"] for one in addresses.own_logins([item])] == TOKEN
 
 
 def test_keda_and_the_scaler_know_each_other_by_a_certificate_of_the_trials():

@@ -1,6 +1,7 @@
-"""How a client finds the pods of a service where there are no Services: each pod says its URL on the reports topic.
+"""How a client finds the pods of a service where there are no Services, and shows that it is one of the trial's.
 
-It works for as many pods as there are and as they come and go (docs/decisions/03-pods-are-processes-on-loopback.md).
+Each pod says its URL on the reports topic. It works for as many pods as there are and as they come and go
+(docs/decisions/03-pods-are-processes-on-loopback.md).
 """
 
 from __future__ import annotations
@@ -13,9 +14,26 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 
 from lab.errors import LabFault
+from lab.flags import Flags
 
 LISTENING, LEAVING = "listening", "leaving"
 LOOK_S = 0.25  # how often a client looks for what was said
+
+
+def token_flag(parser: Flags) -> None:
+    """Add the flag that the services and their clients have in common."""
+
+    def some(text: str) -> str:
+        if not text:
+            raise ValueError(text)
+        return text
+
+    parser.flag("service-token", some, None, "what each request to a service has as its bearer token (RFC 6750)", "any text")
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header by which a request shows ``token``."""
+    return {"Authorization": f"Bearer {token}"}
 
 
 class Known:

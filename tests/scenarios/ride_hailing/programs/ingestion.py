@@ -1,6 +1,7 @@
 """``python -m tests.scenarios.ride_hailing.programs.ingestion``: takes the city's events over HTTP and puts them on the topic.
 
 POST /api/events/{driver-location|trip-complete|surge-update}    202 once the broker has it, acks=all
+                                                                 401 without the trial's token, which is not counted
                                                                  422 and one line for a field that can't be used, 413 for
                                                                  a body of more than 4,096 bytes
                                                                  503 it is certainly not on the topic

@@ -20,7 +20,7 @@ from locust.exception import StopUser
 
 from lab.inputs.profile import build
 from lab.programs.producer.send import Tally
-from tests.scenarios.ride_hailing.programs.addresses import LOOK_S, Follower
+from tests.scenarios.ride_hailing.programs.addresses import LOOK_S, Follower, bearer
 from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP, WEIGHTS, City
 from tests.scenarios.ride_hailing.programs.message import SEQ
 from tests.scenarios.ride_hailing.programs.shape import SPAWN_RATE, THINK_S, users_at
@@ -70,6 +70,7 @@ class _User(FastHttpUser):
 
     abstract = True
     host = "http://127.0.0.1"  # Locust wants one; every request names its pod
+    default_headers = bearer(GIVEN["service_token"])
 
     def on_start(self) -> None:
         """Wait for the profile's start."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import os
 import signal
@@ -16,7 +17,7 @@ from aiohttp import web
 from lab.flags import Flags, whole
 from lab.kafka.login import kafka_flags
 from lab.programs.telemetry import Reports, is_local, process_started, reporter, serve
-from tests.scenarios.ride_hailing.programs.addresses import LEAVING, LISTENING, LOOK_S
+from tests.scenarios.ride_hailing.programs.addresses import LEAVING, LISTENING, LOOK_S, bearer, token_flag
 
 log = logging.getLogger("ride_hailing")
 LINGER_S = 2 * LOOK_S  # after LEAVING, until every client has read it: a closed port would refuse those who have not
@@ -31,6 +32,7 @@ def flags(prog: str, description: str | None) -> Flags:
     parser.flag("http-port", whole(0, 65_535), 8080, "port of --pod-ip to serve on; 0 picks one", "0 to 65,535")
     parser.flag("topic", str, "events", "topic to produce to")
     parser.flag("reports-topic", str, "", "topic on which to say where it listens; empty for none")
+    token_flag(parser)
     return parser
 
 
@@ -39,18 +41,28 @@ def who() -> str:
     return os.environ.get("HOSTNAME", f"service-{os.getpid()}")
 
 
-@web.middleware
-async def _guard(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
-    """Answer no page of a browser: it says where it is from, or its name where the address is meant."""
-    if "Origin" in request.headers or not is_local(request.host):
-        raise web.HTTPForbidden(text="another host")
-    return await handler(request)
+def _guard(token: str) -> Any:
+    """Answers no page of a browser, which says where it is from, or its name for the address; and no one without ``token``."""
+    ((name, wanted),) = bearer(token).items()
+
+    @web.middleware
+    async def guard(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        if "Origin" in request.headers or not is_local(request.host):
+            raise web.HTTPForbidden(text="another host")
+        given = request.headers.get(name, "").encode(errors="surrogateescape")
+        if not hmac.compare_digest(given, wanted.encode()):
+            raise web.HTTPUnauthorized(text="not the token of the trial", headers={"WWW-Authenticate": "Bearer"})
+        return await handler(request)
+
+    return guard
 
 
 @asynccontextmanager
 async def listening(options: Any, service: str, app: web.Application) -> AsyncIterator[str]:
     """Serve ``app`` within the block; yields its URL. Others are told of it, and told when it goes."""
-    app.middlewares.append(_guard)
+    app.middlewares.append(_guard(options.service_token))
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
     await runner.setup()
     site = web.TCPSite(runner, options.pod_ip, options.http_port)

@@ -27,7 +27,7 @@ from lab.flags import Flags, choice, number, whole
 from lab.inputs.profile import Profile, build
 from lab.kafka.login import kafka_flags
 from lab.programs.telemetry import Reports, process_started, reporter
-from tests.scenarios.ride_hailing.programs.addresses import Follower
+from tests.scenarios.ride_hailing.programs.addresses import Follower, token_flag
 from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, users_at
 
 log = logging.getLogger("ride_hailing")
@@ -49,6 +49,7 @@ def main() -> int:
     parser = Flags(prog="python -m tests.scenarios.ride_hailing.programs.traffic", description=__doc__)
     kafka_flags(parser)
     parser.flag("reports-topic", str, None, "topic where services say where they listen, and this says what it does")
+    token_flag(parser)
     parser.flag("profile-yaml", str, None, "the profile's YAML itself")
     parser.flag("traffic-user", choice(*SERVICES), "EventProducer", "Locust's user class", f"one of {', '.join(SERVICES)}")
     parser.flag("cycle-s", number(0.001, 3600), CYCLE_S, "time of a user's cycle, s: users = rate x cycle", "0.001 to 3600")
@@ -100,7 +101,7 @@ def _drive(options: Any, profile: Profile, start: float, folder: Path, reports: 
         "start": start,
         "tally": str(told),
     }
-    own = ("kafka_settings", "reports_topic", "cycle_s", "seed", "zones", "drivers")
+    own = ("kafka_settings", "reports_topic", "service_token", "cycle_s", "seed", "zones", "drivers")
     settings |= {name: getattr(options, name) for name in own}
     environment = os.environ | {"TRAFFIC": json.dumps(settings)}
     quiet = ["--headless", "--only-summary", "--loglevel=WARNING", "--exit-code-on-error=0"]

@@ -23,12 +23,14 @@ from lab.kafka import event, topics
 from lab.programs.telemetry import Reports
 from lab.wait import until
 from tests.scenarios.ride_hailing.programs import message, traffic
-from tests.scenarios.ride_hailing.programs.addresses import LISTENING, Follower
+from tests.scenarios.ride_hailing.programs.addresses import LISTENING, Follower, bearer
 from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, WEIGHTS, City
 from tests.unit.programs.consumer.messages import read_all
 
 pytestmark = pytest.mark.services
 PROGRAMS = "tests.scenarios.ride_hailing.programs"
+TOKEN = "of-this-trial"
+OURS = bearer(TOKEN)
 STARTS_S, ENDS_S, ANSWERS_S = 120, 120, 60  # on a machine that runs other tests too
 LINGER_S = 3  # of a pod that lets a client hear that it leaves: longer than a busy machine takes for that
 # Users wait for their answers, so a busy machine makes fewer events of it.
@@ -49,7 +51,7 @@ def lingering(module):
 
 def ride(number):
     """(the body, the headers) of a request for a driver."""
-    return {"ride_id": f"ride-{number}", "timestamp": 1}, {"Event-Seq": str(number), "Content-Type": "application/json"}
+    return {"ride_id": f"ride-{number}", "timestamp": 1}, OURS | {"Event-Seq": str(number), "Content-Type": "application/json"}
 
 
 def named(bootstrap):
@@ -57,7 +59,7 @@ def named(bootstrap):
     run = uuid.uuid4().hex[:8]
     names = {"TOPIC": f"events-{run}", "REPORTS_TOPIC": f"reports-{run}"}
     topics.create(bootstrap, {names["TOPIC"]: 4, names["REPORTS_TOPIC"]: 1})
-    return names | {"BOOTSTRAP_SERVERS": bootstrap, "HTTP_PORT": "0", "METRICS_PORT": "0"}
+    return names | {"BOOTSTRAP_SERVERS": bootstrap, "HTTP_PORT": "0", "METRICS_PORT": "0", "SERVICE_TOKEN": TOKEN}
 
 
 @contextmanager
@@ -86,14 +88,14 @@ def test_a_bad_request_is_one_clear_line_and_no_event(bootstrap):
     with pod(bootstrap, f"{PROGRAMS}.ingestion", "ingestion", METRICS_PORT=str(metrics)) as (url, topic):
 
         def ask(seq, kind=DRIVER, media="application/json", **body):
-            headers = {"Content-Type": media} | ({"Event-Seq": str(seq)} if seq else {})
+            headers = OURS | {"Content-Type": media} | ({"Event-Seq": str(seq)} if seq else {})
             return requests.post(f"{url}/api/events/{kind}", headers=headers, timeout=ANSWERS_S, **body)
 
         wrong = ask(1, json=good | {"lat": 99})
         unread = [ask(2, data="{"), ask(3, data=b"\xff"), ask(None, json=good)]
         unread += [ask(6, data=b"[" * 4000), ask(7, data=b"{}", media="application/json; charset=none")]  # the first: too deep
         others = [ask(4, kind="match", json=good), ask(8, data=b" " * 5000), ask(5, json=good)]
-        browser = {"Event-Seq": "9", "Origin": "http://elsewhere.example"}
+        browser = OURS | {"Event-Seq": "9", "Origin": "http://elsewhere.example"}
         page = requests.post(f"{url}/api/events/{DRIVER}", json=good, headers=browser, timeout=ANSWERS_S)
         refused = counted(metrics, "refused")
     assert "lat: 99 is not allowed; allowed: a number from -90 to 90" in wrong.json()["error"]
@@ -102,6 +104,31 @@ def test_a_bad_request_is_one_clear_line_and_no_event(bootstrap):
     assert page.status_code == 403
     assert refused == len(unread) + 3
     assert [event.decode(value).seq for value in values(bootstrap, topic)] == [5]
+
+
+STRANGERS = [None, TOKEN, "Bearer ", f"Bearer {TOKEN[:-1]}", f"Bearer {TOKEN}s", f"Basic {TOKEN}", b"Bearer \xff"]
+
+
+@pytest.mark.parametrize("module", ["ingestion", "matching", "riders"])
+def test_a_strangers_write_is_refused(bootstrap, module):
+    """401 to one who has not been given the trial's token, on each path; what has it is answered, and alone is on the topic."""
+    service = {"ingestion": "ingestion", "matching": "driver-matching", "riders": "rider-api"}[module]
+    method, path, body = {
+        "ingestion": ("POST", f"/api/events/{DRIVER}", City(1).driver_location(1, 1)),
+        "matching": ("POST", "/api/match", ride(1)[0]),
+        "riders": ("GET", "/api/quote?ride=1", None),
+    }[module]
+    with pod(bootstrap, f"{PROGRAMS}.{module}", service) as (url, topic):
+
+        def ask(shown, path=path):
+            headers = {"Event-Seq": "1"} | ({} if shown is None else {"Authorization": shown})
+            return requests.request(method, f"{url}{path}", json=body, headers=headers, timeout=ANSWERS_S).status_code
+
+        refused = [ask(one, at) for one in STRANGERS for at in (path, "/", "/metrics")]
+        answered = ask(OURS["Authorization"])
+    assert refused == [401] * len(refused)
+    assert answered in (200, 202)
+    assert len(values(bootstrap, topic)) == (0 if module == "riders" else 1)
 
 
 def counted(metrics, outcome):
@@ -133,7 +160,7 @@ def test_riders_wait_for_a_free_driver(bootstrap):
         with ThreadPoolExecutor(6) as riders:
             waited = sorted(answer["waited_ms"] for answer in riders.map(ask, range(6)))
         lasted, apart = time.monotonic() - begun, max(asked) - min(asked)
-        refused = requests.post(f"{url}/api/match", json={"ride_id": "x", "timestamp": 1}, timeout=ANSWERS_S)
+        refused = requests.post(f"{url}/api/match", json={"ride_id": "x", "timestamp": 1}, headers=OURS, timeout=ANSWERS_S)
     assert waited[0] >= 990  # a timer of the event loop may be early by its resolution
     assert lasted >= 3 * 0.99
     assert waited[-1] >= 2100 - 1000 * apart  # more than two turns; a busy pod may hear of the last a while after the first
