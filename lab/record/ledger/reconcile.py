@@ -150,14 +150,14 @@ def _coverage(receipts: pd.DataFrame, dead: pd.DataFrame, bounds: pd.DataFrame) 
     }
     marks = pd.DataFrame(columns)
     marks = marks.groupby(["partition", "at"])[["change", "letters"]].sum().reset_index()
-    # A partition's changes sum to 0, so the depth needs no start anew.
+    # A partition's changes sum to 0, so the depth needs no start anew. Its last mark begins no range: it is beyond the log.
     parts = marks.assign(
         first=marks["at"],
         last=marks["at"].shift(-1, fill_value=0) - 1,
         depth=marks["change"].cumsum(),
         also_dead=marks["letters"].cumsum() > 0,
     )
-    parts = parts[marks["partition"] == marks["partition"].shift(-1)].join(bounds, on="partition")
+    parts = parts.join(bounds, on="partition")
     depth, beyond = parts["depth"], parts["first"] >= parts["log_end"]
     kind = np.select(
         [beyond & (depth > 0), beyond, depth > 1, depth == 1, parts["also_dead"], parts["first"] >= parts["seen"]],

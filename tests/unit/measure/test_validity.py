@@ -99,6 +99,7 @@ def test_a_trial_at_rest_is_valid(tmp_path):
         ("clock", {"more": {"clock_moved_s": -0.25}}, 2.5),
         ("clock", {"more": {"clock_moved_s": 0.1, "inputs": {"scale": QUICK}, "policy_times": POLL}}, 2),
         ("rounding", {"more": {"policy_times": (Compressed("pollingInterval", 15, 1),), "inputs": {"scale": QUICK}}}, 1),
+        ("rounding", {"more": {"policy_times": (Compressed("pollingInterval", 20, 1),), "inputs": {"scale": QUICK}}}, 0.5),
         ("rounding", {"more": {"policy_lags": (CompressedLag("x.lagThreshold", 10, 8),)}}, 0.2),
         ("", {"more": {"policy_lags": (LAG,), "policy_times": POLL, "inputs": {"scale": QUICK}}}, 0),
         # An activation is rounded down, and a time of 0 stays one.

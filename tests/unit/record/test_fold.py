@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import typed
-from lab.record.ledger.fold import BIN_NS, COLUMNS, ends_of, fold, read
+from lab.record.ledger.fold import BIN_NS, COLUMNS, SEQS, ends_of, fold, read
 from lab.record.ledger.reconcile import check
 from lab.record.ledger.settle import rates
 from lab.record.reconciliation import Reconciliation
@@ -139,3 +139,8 @@ def test_events_are_read_by_the_names_of_their_files(tmp_path: Path) -> None:
 def test_a_seq_that_two_tasks_have_is_one() -> None:
     """Beside others of its bitmap."""
     assert folded([(0, 0, 7, 0, 1), (0, 1, 7, 0, 1), (0, 2, 6, 0, 1)], EMPTY, [[1], [1]]).seqs == 2
+
+
+def test_a_seq_beyond_the_first_bitmap_is_counted() -> None:
+    """Also where no seq is in the first one."""
+    assert folded([(0, 0, SEQS + 5, 0, 1)], EMPTY).seqs == 1

@@ -87,6 +87,56 @@ def test_one_anomaly_is_named_alone(name: str, receipts: list[Receipt], named: R
     assert verdict.exact == (name == "exact")
 
 
+EDGES: dict[str, dict[int, Partition]] = {
+    "nothing at all": {},
+    "the last that is seen has an odd offset": {0: Partition(log(10), [batch("a", 0, 7), batch("b", 9, 9)])},
+    "letters at odd offsets, of the log's end, and again": {
+        0: Partition(log(30), [batch("a", 0, 9), batch("b", 15, 29)], [11, 12, 30, 30])
+    },
+    "two seqs in five messages, none processed": {0: Partition([(5, 1), (5, 1), (5, 1), (7, 1), (7, 1)], [])},
+    "a partition that the log does not have": {0: Partition(log(3), []), 1: Partition([], [batch("a", 0, 1)], [4])},
+    "a partition without a receipt before one that has some": {
+        0: Partition(log(3), []),
+        1: Partition(log(9), [batch("a", 0, 8)]),
+    },
+    "pods that adjoin a gap, and those next to them": {
+        3: Partition(log(30), [batch("c", 0, 8), batch("a", 9, 9), batch("b", 14, 14), batch("d", 15, 29)])
+    },
+    "three copies, and a copy of one message beside other pods": {
+        0: Partition(
+            log(30), [batch("a", 0, 19), batch("b", 10, 19), batch("e", 10, 19), batch("c", 20, 29), batch("f", 25, 25)]
+        )
+    },
+    "phantoms at the log's end and behind it": {
+        0: Partition(log(30), [batch("a", 0, 29), batch("b", 30, 30), batch("c", 33, 34), batch("d", 33, 34)], [36])
+    },
+    "the same gap in three partitions, with a letter in the last": {
+        1: Partition(log(10), [batch("a", 0, 4), batch("a", 6, 9)]),
+        2: Partition(log(10), [batch("b", 0, 4), batch("b", 6, 11)], [10]),
+        4: Partition(log(10), [batch("c", 0, 4), batch("c", 6, 9)], [5, 6]),
+    },
+    "sums and counts too large and too small": {
+        0: Partition(
+            log(30),
+            [
+                batch("a", 0, 0),
+                batch("a", 1, 4, checksum=11),
+                batch("b", 5, 9, checksum=34),
+                batch("a", 10, 14, count=6),
+                batch("b", 15, 19, count=4),
+                batch("c", 20, 29, count=9, checksum=1),
+            ],
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_an_edge_is_where_a_count_by_offset_has_it(edge: str) -> None:
+    """Where a comparison, a sum or a neighbour is decided by one offset more or less."""
+    assert reconciled(*tables(EDGES[edge])) == check(EDGES[edge])
+
+
 def test_sparks_workers_find_the_same(session: SparkSession, tmp_path: Path) -> None:
     """Every anomaly in a partition of its own, with events in two files, each of a task: as a count by offset finds it."""
     cases = {number: Partition(log(30), receipts, [5, 12]) for number, (_, receipts, _) in enumerate(ANOMALIES)}
@@ -134,6 +184,16 @@ def test_a_hole_in_the_log_spoils_exactness() -> None:
     verdict = reconciled(events, [("a", 0, 0, 9, 10, 9, 1.0, 2.0)])
     assert (verdict.holes, verdict.mismatched_receipts, verdict.lost_messages) == (1, 0, 0)
     assert not verdict.exact
+
+
+def test_a_receipt_that_ends_in_a_hole_is_mismatched() -> None:
+    """Also where its checksum is what the sums would make of an end that is not there."""
+    events = [(0, offset, 7, offset, 0, 1) for offset in (1, 2, 3, 5, 6)]
+    said = {("a", 0, 3): 3, ("b", 3, 4): -3, ("a", 4, 4): -1, ("c", 4, 6): 2, ("d", 5, 6): 2}
+    rows = [(pod, 0, first, last, last - first + 1, crc, 1.0, 2.0) for (pod, first, last), crc in said.items()]
+    verdict = reconciled(events, rows)
+    assert [(one.pods[0], one.first, one.last) for one in verdict.mismatched] == list(said)[:-1]
+    assert verdict.holes == 2
 
 
 def test_totals_count_what_is_too_much_to_name(monkeypatch: pytest.MonkeyPatch) -> None:
