@@ -15,6 +15,8 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +36,7 @@ NODE = Path(__file__).parent / "node"
 NODE_NEEDED = 20
 ONE_FILE_BYTES = 60_000_000
 INSTALL_S, GENERATE_S = 600, 600
-MARK = "results.sha256"
+LOCK, MARK = "report.lock", "results.sha256"
 ARCHIVE = "report.zip"
 
 POLICY = (
@@ -78,19 +80,19 @@ def build(results: Path) -> Report:
     found = session.read(results)
     target = results / "report"
     history = results / "history.jsonl"
-    with FileLock(results / "report.lock"), tempfile.TemporaryDirectory(prefix=".report-", dir=results) as scratch:
-        made, kept = Path(scratch) / "report", Path(scratch) / "history.jsonl"
+    with FileLock(results / LOCK), _scratch(results, "report") as scratch:
+        made, kept = scratch / "report", scratch / "history.jsonl"
         earlier = history.read_text(encoding="utf-8").splitlines(keepends=True) if history.is_file() else []
         if (target / MARK).is_file() and (target / MARK).read_text() == mark:  # these very results were reported already
             earlier = earlier[:-1]
         kept.write_text("".join(earlier), encoding="utf-8")
-        allure_input.prepare(source, Path(scratch) / source.name, found)
+        allure_input.prepare(source, scratch / source.name, found)
         settings = {"ELASTIC_LAB_HISTORY": str(kept), "ELASTIC_LAB_SINGLE_FILE": str(one_file).lower()}
         settings["ALLURE_READ_CONCURRENCY"] = "1"  # in the order of their names
         log.info("building the report of %d tests", len(names))
         with reporting(lambda: "building the report"):
             command = [_node(), str(tool / "node_modules" / "allure" / "cli.js"), "generate"]
-            command += ["--config", str(NODE / "allurerc.mjs"), "--output", str(made), "--cwd", scratch, source.name]
+            command += ["--config", str(NODE / "allurerc.mjs"), "--output", str(made), "--cwd", str(scratch), source.name]
             done = _run(command, tool, settings, GENERATE_S)
         if done.returncode or not (made / "index.html").is_file():
             raise LabFault(f"the Allure report was not built (exit {done.returncode}): {_last_line(done)}")
@@ -123,8 +125,8 @@ def archive(results: Path) -> Path:
     """Pack the session's pages, its summary, its verdicts and the Allure report into one file; returns that file."""
     names = (session_page.PAGE, session_page.MARKDOWN, session_page.TIMELINES, session.FILE, "verdicts.json", "report")
     target = results / ARCHIVE
-    with tempfile.TemporaryDirectory(prefix=".archive-", dir=results) as scratch:
-        made = Path(scratch) / ARCHIVE
+    with FileLock(results / LOCK), _scratch(results, "archive") as scratch:
+        made = scratch / ARCHIVE
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
             for name in names:
                 for file in sorted([results / name, *(results / name).rglob("*")]):
@@ -164,8 +166,8 @@ def install() -> Path:
         npm = shutil.which("npm")
         if npm is None:
             raise LabFault("the report needs npm on PATH to install Allure once: not found")
-        with tempfile.TemporaryDirectory(prefix=".allure-", dir=folder.parent) as scratch:
-            made = Path(scratch) / folder.name
+        with _scratch(folder.parent, folder.name) as scratch:
+            made = scratch / folder.name
             made.mkdir()
             for name in ("package.json", "package-lock.json"):
                 shutil.copy(NODE / name, made / name)
@@ -176,6 +178,15 @@ def install() -> Path:
                 raise LabFault(f"npm could not install Allure (exit {done.returncode}): {_last_line(done)}")
             made.replace(folder)
     return folder
+
+
+@contextmanager
+def _scratch(folder: Path, name: str) -> Iterator[Path]:
+    """A new folder in ``folder`` until the block ends. What a killed process left goes first: the lock is held."""
+    for left in folder.glob(f".{name}-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as made:
+        yield Path(made)
 
 
 def _node() -> str:

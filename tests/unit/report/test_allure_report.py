@@ -7,19 +7,25 @@ import functools
 import json
 import re
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import zipfile
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import psutil
 import pytest
 
+from lab import paths
 from lab.__main__ import main
 from lab.errors import InputError, LabFault
 from lab.report import allure_report, session_page
 from lab.report.running_session import RunningSession
 from lab.report.session import FAILED, Case
+from lab.wait import until
 from tests.unit.report import browser
 
 pytestmark = pytest.mark.services
@@ -103,6 +109,22 @@ def test_categories_and_grouping_are_the_labs(built: allure_report.Report) -> No
     assert names == words | {"known behaviour of another project"}
     tree = base64.b64decode(data["widgets/default/tree.json"]).decode()
     assert all(f'"{name}"' in tree for name in ("Scaling", "1 signal", "KEDA", "zero"))
+
+
+def test_a_build_that_was_killed_leaves_the_last_report_and_no_scratch(built: allure_report.Report) -> None:
+    """The last report stays whole, and what the killed one had made goes with the next."""
+    results, before = built.index.parent.parent, built.index.read_bytes()
+    process = subprocess.Popen([sys.executable, "-m", "lab", "report", f"--results={results}"], cwd=paths.PROJECT)
+    until(lambda: bool(list(results.glob(".report-*/allure-results"))), 120, "the build under way")
+    process.send_signal(signal.SIGSTOP)
+    children = psutil.Process(process.pid).children(recursive=True)  # they end by themselves
+    process.kill()
+    process.wait()
+    psutil.wait_procs(children, timeout=60)
+    assert list(results.glob(".report-*"))
+    assert built.index.read_bytes() == before
+    allure_report.build(results)
+    assert not list(results.glob(".report-*"))
 
 
 def test_no_results_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
