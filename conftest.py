@@ -30,8 +30,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long the differential run is."""
+    """How long the differential run is, and the soak."""
     parser.addoption("--walks", type=int, metavar="N", help="walks of the differential run (default: 20; 80 when thorough)")
+    parser.addoption("--soak", type=int, metavar="MINUTES", default=120, help="how long the soak drives bursts (default: 120)")
 
 
 # A busy machine is no counterexample. By default the cases are the same every time, so no change fails by luck. Every night

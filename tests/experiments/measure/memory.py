@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import median
+
 import numpy as np
 
 from lab.errors import NoData
@@ -12,6 +15,7 @@ from lab.record.store import Record
 from tests.experiments.measure.cores import RESIDENT
 
 FEWEST = 20  # readings in half a trial: one takes some ten seconds
+FEWEST_TRIALS = 3  # in a third of a session
 BYTES_PER_GIB = 2**30
 HOUR_S = 3600.0
 
@@ -48,6 +52,29 @@ def memory_growth(record: Record) -> MemoryGrowth:
         raise NoData("no process was there in all of the second half of the trial")
     fastest = max(slopes, key=slopes.__getitem__)
     return MemoryGrowth(share_an_hour=slopes[fastest] / (record.trial.machine.memory_gib * BYTES_PER_GIB), process=fastest)
+
+
+def growth_over(records: Sequence[Record]) -> dict[str, float]:
+    """How many times the memory of a process is in the last third of ``records`` what it is in the middle third, by kind.
+
+    The records are of one session, in the order of time: in the first third programs fill their caches. Of each there is the
+    median over its readings. A kind counts that is in all of both thirds. Raises :class:`NoData` for fewer than FEWEST_TRIALS
+    in a third, and for a record without a reading.
+    """
+    third = len(records) // 3
+    if third < FEWEST_TRIALS:
+        raise NoData(f"{len(records)} trials, fewer than {3 * FEWEST_TRIALS}")
+    held = [_held_by(one) for one in records[-2 * third :]]
+    kinds = set[str].intersection(*map(set, held))
+    before, after = ({name: median(one[name] for one in some) for name in kinds} for some in (held[:third], held[third:]))
+    return {name: after[name] / before[name] for name in sorted(kinds)}
+
+
+def _held_by(record: Record) -> dict[str, float]:
+    """The resident memory of a process of each kind, bytes; of what had ended when it was read there is none."""
+    seen = record.memory[record.memory["rss_bytes"] > 0]
+    each = (seen["rss_bytes"] / seen["count"]).groupby(seen["process"]).median()
+    return {str(name): float(size) for name, size in each.items()}
 
 
 class PodMemory(Measure):

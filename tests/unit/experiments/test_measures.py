@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from lab.errors import NoData
 from lab.model.hpa_log import Sync
 from tests.experiments.measure.cores import CONTROL_PLANE, CPU, RESIDENT, broker_cores, control_plane_cpu, pod_cost
-from tests.experiments.measure.memory import memory_growth, pod_memory
+from tests.experiments.measure.memory import growth_over, memory_growth, pod_memory
 from tests.experiments.measure.reasons import LASTING, METRIC, reasons
 from tests.experiments.measure.stall import stalls
 from tests.unit.measure import built
@@ -186,3 +187,19 @@ def test_a_consumer_costs_what_its_samples_say(tmp_path):
     late = times | {"driving": 26}
     idle = pod_cost(built.record(tmp_path / "idle", times=late, transitions=pods, samples=samples, receipts=done))
     assert "no samples of the CPU" in idle.message_us.why
+
+
+def test_memory_that_grows_from_trial_to_trial_is_told_by_kind():
+    """A third more in the last three of nine, by process however many there are; what not every trial has is left out."""
+
+    def trial(number):
+        held = {"kafka": 1, "etcd": 2, "spark": 1} if number != 4 else {"kafka": 1, "etcd": 2}
+        sizes = {"kafka": 300 if number < 6 else 400, "etcd": 2 * (50 if number else 500), "spark": 9}
+        rows = [(t, name, count, sizes[name] * MIB) for t in (1, 2, 3) for name, count in held.items()]
+        rows += [(1, "kafka", 1, 9000 * MIB), (1, "ended", 1, 0)]
+        return SimpleNamespace(memory=pd.DataFrame(rows, columns=["t", "process", "count", "rss_bytes"]))
+
+    trials = [trial(number) for number in range(9)]
+    assert growth_over(trials) == pytest.approx({"etcd": 1, "kafka": 4 / 3})
+    with pytest.raises(NoData, match="8 trials, fewer than 9"):
+        growth_over(trials[1:])
