@@ -41,25 +41,36 @@ words "cured upstream". The test has the whole answer: what users report, what i
 {others}
 """
 FAULTS = """## What do faults do to a group that scales?
-{injections} [faults](write-an-experiment.md#faults) struck in {trials} trials at quick. Bursts scale a group out and in there.
-Messages lost: {lost}. Not read: {unseen}. Of unknown fate: {unknown}. Processed again: {copies}; of these {unexplained} have no
-known cause, and {given_up} were in flight at members that the group had given up.{untold}
+{injections} [faults](write-an-experiment.md#faults) struck in {trials} trials at [quick scale](scale.md), in which bursts
+scale a group out and in. Of all messages {lost} were lost, {unseen} were left unread, and of {unknown} the producer never
+learned whether they were stored. {copies} were processed a second time. In {unexplained} of these cases nothing explains it,
+and in {given_up} the group had given up a member that nothing had struck. In all others the struck consumer had not committed
+the message yet.{untold}
 `tox -e faults` runs [such trials](../tests/experiments/test_faults.py).
 
-| struck | how | times | worst standstill, s | copies |
+*Killed* is SIGKILL. *Stopped* is SIGSTOP: the process is there and does nothing until it goes on. A part of the cluster is
+away for 1 to 5 s. A consumer is stopped for longer than its session timeout. *Copies* are messages that were processed a
+second time.
+
+| struck | how | times | longest standstill, s | copies |
 |---|---|---|---|---|
 {struck}
 
-A consumer's standstill is the longest time in which a message waited in a partition that it owned. Of a part of the control
-plane it is the longest time between two decisions of the HPA, which syncs twice a second there. Of anything else it is the
-longest wait in any partition. Faults overlap, so a standstill may be that of several.
+For a consumer, the longest standstill is the longest time that a message waited in one of its partitions. For a part of the
+control plane, it is the longest time between two decisions of the HPA, which are due twice a second at this scale. For
+anything else, it is the longest time that a message waited in any partition. Faults overlap, so another one may be the cause
+of a standstill.
 
 ## What do KEDA and the HPA do while a part of the control plane is away?
-These are the faults above during which no other part was away.
+These are the faults above during which nothing else of the control plane was away. A sync is the HPA's turn to decide: one
+is due twice a second at this scale, and every 15 s in a cluster with default settings. A sync *fails* when it gets an error
+in place of a metric. Where syncs neither decide nor fail, the HPA waits for an answer, or its controller is away.
 
-| away | how | times | decided, of syncs due | failed | so |
+| away | how | times | decided, of the syncs due | failed | what the HPA does |
 |---|---|---|---|---|---|
 {away}
+
+A change of the replicas may have been decided just before the fault.
 
 """
 HOW = {
@@ -135,12 +146,13 @@ def _seconds(value: float | None) -> str:
 
 
 def _away(row: Mapping[str, Any]) -> str:
-    share, steps = row["decided"] / row["due"], f"{row['steps']} step{'s' * (row['steps'] != 1)} of the replicas"
+    share, steps = row["decided"] / row["due"], row["steps"]
+    changes = f"the replicas change {'once' if steps == 1 else f'{steps} times'}" if steps else "the replicas stay"
     if share >= DECIDES:
-        so = f"the HPA decides on: {steps}"
+        does = "it goes on deciding"
     else:
-        so = f"{'syncs fail' if row['failed'] else 'no sync'}, and {steps if row['steps'] else 'the replicas stay'}"
-    return f"{row['alone']} | {row['decided']} of {row['due']:.0f} | {row['failed']} | {so}"
+        does = "it gets no metric" if row["failed"] else "it does not decide"
+    return f"{row['alone']} | {row['decided']} of {row['due']:.0f} | {row['failed']} | {does}, and {changes}"
 
 
 def _other(answer: Answer) -> str:

@@ -106,8 +106,8 @@ def test_what_faults_did_is_on_the_page() -> None:
         "| kube-scheduler | killed | 3 | no data | 0 |",
     ]
     assert rows[5:] == [
-        "| keda-operator | killed | 4 | 0 of 17 | 4 | syncs fail, and the replicas stay |",
-        "| kube-scheduler | killed | 2 | 8 of 9 | 0 | the HPA decides on: 1 step of the replicas |",
+        "| keda-operator | killed | 4 | 0 of 17 | 4 | it gets no metric, and the replicas stay |",
+        "| kube-scheduler | killed | 2 | 8 of 9 | 0 | it goes on deciding, and the replicas change once |",
     ]
     assert page.faults([]) == ""
 
