@@ -138,19 +138,25 @@ def of_record(record: Record, every_s: float, phase_s: float = 0.0) -> list[Samp
 
 
 def events(file: Path, hpa: str) -> list[tuple[float, int]]:
-    """The second and the new replicas of each rescale of ``hpa`` in ``file``, as ``kubectl get events -o json`` prints it.
+    """:func:`rescales` of the events in ``file``, as ``kubectl get events -o json`` prints them. Raises :class:`InputError`."""
+    found = yamltext.documents(yamlfile.text(file), yamlfile.name(file))
+    return rescales((event for one in found for event in listed(mapping(one.content).get("items"))), hpa)
 
-    Equal events are one, of which the first and the last time are known. Raises :class:`InputError`.
+
+def rescales(events: Iterable[Mapping[str, Any]], hpa: str) -> list[tuple[float, int]]:
+    """The second and the new replicas of each rescale of ``hpa`` in ``events``.
+
+    Equal events are one, of which the first and the last time are known. After ten texts in ten minutes all others are
+    one, with the text of the last.
     """
-    where, found = yamlfile.name(file), []
-    for one in yamltext.documents(yamlfile.text(file), where):
-        for event in listed(mapping(one.content).get("items")):
-            size = re.match(r"New size: (\d{1,9}); ", str(event.get("message")))
-            if size and event.get("reason") == "SuccessfulRescale" and mapping(event.get("involvedObject")).get("name") == hpa:
-                for name in ("firstTimestamp", "lastTimestamp"):
-                    with suppress(ValueError):
-                        found.append((instant(str(event.get(name))), int(size[1])))
-    return sorted(set(found))
+    found = set()
+    for event in events:
+        size = re.match(r"(\(combined from similar events\): )?New size: (\d{1,9}); ", str(event.get("message")))
+        if size and event.get("reason") == "SuccessfulRescale" and mapping(event.get("involvedObject")).get("name") == hpa:
+            for name in ("lastTimestamp",) if size[1] else ("firstTimestamp", "lastTimestamp"):
+                with suppress(ValueError):
+                    found.add((instant(str(event.get(name))), int(size[2])))
+    return sorted(found)
 
 
 def _url(text: str) -> str:
@@ -187,7 +193,8 @@ class Prometheus:
         name, there, label = SCALES[kind]
         replicas = self._one(f'{name}{{{label}="{scaled.target}"', begin, end)
         if not replicas.times:
-            raise InputError("Prometheus", name, f"no sample of {label} {scaled.target}", "those of kube-state-metrics")
+            said = f"no sample of {label} {self._namespace}/{scaled.target}"
+            raise InputError("Prometheus", name, said, "those of kube-state-metrics")
         places = range(len(spec.metrics))
         if query:
             parts: dict[object, list[Curve]] = {}

@@ -18,10 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kubernetes import config
-
 from lab import clock
-from lab.cluster import apply
 from lab.commands import backtest
 from lab.commands.explain import INSTANT
 from lab.commands.profile import length
@@ -33,9 +30,10 @@ from lab.errors import BREACHED, HELD, InputError, LabFault, report, together
 from lab.flags import NAME, Flags, whole
 from lab.flags import number as between
 from lab.foresee import shadow
-from lab.foresee.candidate import Closed, Comparison, Cost, Point
+from lab.foresee.candidate import Closed, Comparison, Cost, Point, Range
 from lab.foresee.in_flight import CLIENTS_COMMIT_S, InFlight
 from lab.foresee.shadow import NEEDED, Candidate, Decided, Shadow
+from lab.foresee.situation import POINTS
 from lab.inputs import scaledobject, scaledobject_file
 from lab.inputs.hpa_spec import DOWNSCALE_STABILIZATION_S
 from lab.inputs.scale import HPA_SYNC_S, SYNCS_S
@@ -43,7 +41,7 @@ from lab.inputs.scaledobject import ScaledObject
 from lab.model.hpa import DEFAULTS, Controller
 from lab.record import live
 from lab.record.tables import Watched
-from lab.trial.watch import HPA, SCALED, Transitions, group, refusals
+from lab.trial.watch import HPA, SCALED, Transitions, connected, group
 
 WATCH = "Watch"  # the kind of the last row of what is saved
 FOR_S = 1800.0
@@ -55,34 +53,34 @@ MORE_S = 60.0  # than the watch lasts, until it is given up
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
-    text = "the context of the kubeconfig that may be used, named so that no other is"
+    text = "the context of the kubeconfig that is used; no other is tried"
     parser.flag("context", str, None, text, optional=True)
-    parser.flag("kubeconfig", str, None, "its file [default: KUBECONFIG, else ~/.kube/config]", optional=True)
+    parser.flag("kubeconfig", str, None, "the file of --context [default: KUBECONFIG, else ~/.kube/config]", optional=True)
     parser.flag("namespace", str, "default", "the namespace of the group")
     parser.flag("name", str, "", "the live ScaledObject")
-    parser.flag("for-s", between(1, MOST_S), FOR_S, "s to watch; Ctrl-C ends it before, and answers too")
+    parser.flag("for-s", between(1, MOST_S), FOR_S, "s to watch; Ctrl-C ends the watch early, and the answer still comes")
     parser.flag("save", writable, None, "keep what was seen in this file", "a file in a folder that is there", optional=True)
     parser.flag("watched", Path, None, "answer from a file of --save, and watch nothing", optional=True)
-    parser.flag(
-        "backtest", length(MOST_PAST_S), None, "so much of the past in place of a watch, out of --prometheus", optional=True
-    )
+    text = "in place of a watch, so much of the past out of --prometheus, such as 30d"
+    parser.flag("backtest", length(MOST_PAST_S), None, text, optional=True)
     parser.flag("to", INSTANT, None, "the end of --backtest [default: now]", optional=True)
     parser.flag(
         "prometheus", URL, None, "the URL of a Prometheus that scrapes kube-state-metrics, for --backtest", optional=True
     )
     parser.flag("scaledobject", Path, None, "the file of the live ScaledObject, for --backtest", optional=True)
     text = "a selector of an exporter's lag, for the closed loop of --backtest [default: the lag that the HPA saw]"
-    parser.flag("query", str, "", text)
+    parser.flag("query", str, None, text, optional=True)
     text = "the traffic of that time as profile wrote it, for the closed loop [default: what the lag tells]"
     parser.flag("profile", Path, None, text, "FILE of elastic-lab profile", optional=True)
     parser.flag("candidate", Path, None, "the file of the ScaledObject that might replace the live one", optional=True)
-    text = "of the topic: by them KEDA caps the lag; needed where the candidate's cap is another, and for --pod-rate"
+    text = "the partitions of the topic, for --pod-rate and for a candidate whose cap on the lag is another"
     parser.flag("partitions", whole(1, MOST_PARTITIONS), None, text, optional=True)
     text = "messages/s that a pod processes at most: the closed loop is simulated with it"
     parser.flag("pod-rate", between(0.001, 1e6), None, text, optional=True)
     parser.flag("start-s", between(0, 3600), None, "s from a decision until a new pod joins, for --pod-rate", optional=True)
     flying = InFlight(CLIENTS_COMMIT_S).mean_s
-    parser.flag("in-flight-s", between(0.001, 3600), flying, "s of the traffic that are in flight, not committed yet")
+    text = "s of the traffic that a group has in flight when it keeps up: half a commit interval"
+    parser.flag("in-flight-s", between(0.001, 3600), flying, text)
     parser.flag("hpa-sync-s", between(0.1, SYNCS_S[1]), HPA_SYNC_S, "the HPA's sync period, s")
     parser.flag("tolerance", between(0, 1), DEFAULTS.tolerance, "the controller's own tolerance")
     text = "the controller's own window for a scale-down, s"
@@ -196,13 +194,9 @@ def _watch(options: Namespace, file: Path) -> None:
     Raises :class:`InputError` for a context that is not there, :class:`LabFault` for a right that is not, and for no answer.
     """
     if not options.context or not options.name:
-        raise InputError("command line", "--name" if options.context else "--context", None, "whose group to watch")
-    kubeconfig = Path(options.kubeconfig or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
-    try:
-        api = apply.connect(kubeconfig, options.context)
-    except config.ConfigException as error:
-        raise InputError("command line", "--context", options.context, f"one of {kubeconfig}: {error}") from None
-    with api, refusals(options.context):
+        lacks = "--name" if options.context else "--context"
+        raise InputError("command line", lacks, None, "that of the live group, or --watched, or --backtest")
+    with connected(options.kubeconfig, options.context) as api:
         kinds, names = group(api, options.namespace, options.name)
         file.unlink(missing_ok=True)
         transitions = Transitions(api, options.namespace, file, kinds, names)
@@ -287,6 +281,14 @@ def _closed(closed: Closed) -> Iterator[str]:
     yield table(rows, numbers=range(1, 5))
     minutes, lag = f"{closed.pod_minutes_error:+.1%} of pod-minutes", f"{closed.peak_lag_error:+.1%} of peak lag"
     yield f"known error, that of the live one: {minutes}, {closed.flips_error:+d} flips, {lag}"
+    ranges = (("live", closed.simulated_range), ("candidate", closed.candidate_range))
+    if said := "; ".join(f"{name} {_range(one)}" for name, one in ranges if one):
+        yield f"by the point of the HPA's sync and of the commits at which traffic comes ({len(POINTS)} points): {said}"
+
+
+def _range(one: Range) -> str:
+    (few, many), (least, most) = one.pod_minutes, one.flips
+    return f"{number(few)} to {number(many)} pod-minutes, {least if least == most else f'{least} to {most}'} flips"
 
 
 def _clock(t: float) -> str:

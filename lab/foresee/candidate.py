@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from lab.foresee.curve import worst_age
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation
+from lab.foresee.situation import points as at_points
 from lab.inputs.profile import BASELINE, Profile, Step
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.kafka import APACHE, KAFKA, Kafka
@@ -30,6 +31,7 @@ from lab.model.hpa import Controller
 _KAFKAS = {"lagThreshold", "activationLagThreshold", "allowIdleConsumers", "bootstrapServers", "bootstrapServersFromEnv"}
 _OWN = {KAFKA: _KAFKAS, APACHE: _KAFKAS, "prometheus": {"threshold", "activationThreshold"}}
 LACKS_S = 60.0  # of a measured traffic, at either end: a scrape or two
+RANGE_S = 86_400.0  # simulated at each point of a sync, no longer: in a longer time bursts come at all of them anyway
 SEEN = "a trigger that the live ScaledObject has too, but for its thresholds: its metric is all that the live HPA saw"
 
 
@@ -131,12 +133,23 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Range:
+    """The least and the most of what a policy costs over the points of a sync at which its traffic may come."""
+
+    pod_minutes: tuple[float, float]
+    flips: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class Closed:
     """The closed loop: ``live`` is what the group did, ``simulated`` what the model makes of the same ScaledObject.
 
     Their difference is the known error: ``pod_minutes_error`` and ``peak_lag_error`` relative, ``flips_error`` a number.
     ``candidate`` is what the model makes of the candidate, None without one. The traffic is as it was ``measured``, or worked
     out from the lag, from ``lowest_rate`` to ``highest_rate`` messages/s.
+
+    ``simulated`` and ``candidate`` have their syncs when the live one had its own. A candidate that is deployed has its own at
+    other times, as its commits: ``simulated_range`` and ``candidate_range`` tell how much hangs on it. None beyond a day.
     """
 
     measured: bool
@@ -148,6 +161,8 @@ class Closed:
     pod_minutes_error: float
     flips_error: int
     peak_lag_error: float
+    simulated_range: Range | None = None
+    candidate_range: Range | None = None
 
 
 def traffic(points: Sequence[Point], until: float, pods: Consumers) -> Profile:
@@ -210,25 +225,33 @@ def close(
         controller=controller,
         backlog=max(0.0, points[0].lag - rates[0] * pods.in_flight_s),
         replicas=points[0].replicas,
+        swing=(0.0, 2 * pods.in_flight_s),  # of pods that commit together, from just after a commit to just before
     )
     known = _known(points, until)
-    simulated, *others = [_outcome(situation, one) for one in policies]
+    (simulated, its_range), *others = [_outcome(situation, one) for one in policies]
     return Closed(
         measured=measured is not None,
         lowest_rate=min(rates),
         highest_rate=max(rates),
         live=known,
         simulated=simulated,
-        candidate=others[0] if others else None,
+        candidate=others[0][0] if others else None,
         pod_minutes_error=simulated.pod_minutes / known.pod_minutes - 1 if known.pod_minutes else 0.0,
         flips_error=simulated.flips - known.flips,
         peak_lag_error=simulated.peak_lag / known.peak_lag - 1 if known.peak_lag else 0.0,
+        simulated_range=its_range,
+        candidate_range=others[0][1] if others else None,
     )
 
 
-def _outcome(situation: Situation, scaled: ScaledObject) -> Cost:
+def _outcome(situation: Situation, scaled: ScaledObject) -> tuple[Cost, Range | None]:
     curve = simulate(situation, scaled)
-    return Cost(curve.pod_minutes, curve.flips, curve.peak_lag, worst_age(curve, situation.arrivals))
+    cost = Cost(curve.pod_minutes, curve.flips, curve.peak_lag, worst_age(curve, situation.arrivals))
+    if situation.end > RANGE_S:
+        return cost, None
+    curves = [curve, *(simulate(one, scaled) for one in islice(at_points(situation), 1, None))]
+    minutes, flips = [one.pod_minutes for one in curves], [one.flips for one in curves]
+    return cost, Range((min(minutes), max(minutes)), (min(flips), max(flips)))
 
 
 def _known(points: Sequence[Point], until: float) -> Cost:

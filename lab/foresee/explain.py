@@ -66,7 +66,8 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Explained:
-    """The answer of ``explain``: times are in epoch s, ``scrape_s`` is the median time between two scrapes."""
+    """The answer of ``explain``: times are in epoch s, ``scrape_s`` is the median time between two scrapes. ``notes`` say
+    what is not known."""
 
     scaledobject: str
     scrapes: int
@@ -75,6 +76,7 @@ class Explained:
     since: float
     until: float
     explanations: tuple[Explanation, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

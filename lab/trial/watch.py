@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kubernetes import client
+from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
 from lab import clock
-from lab.errors import LabFault, one_line
+from lab.cluster import apply
+from lab.errors import InputError, LabFault, one_line
 from lab.record.trial import WatchGap
 from lab.trial.follow import REQUEST_S, Kind, follow
 
@@ -135,24 +136,60 @@ class Transitions:
             self._changed.notify_all()
 
 
+def scaled_object(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any]:
+    """The ScaledObject ``name`` as the API server has it."""
+    resource = DynamicClient(api).resources.get(api_version=KEDA[0], kind=SCALED)
+    found: dict[str, Any] = resource.get(name=name, namespace=namespace, _request_timeout=REQUEST_S).to_dict()
+    return found
+
+
+def events(api: client.ApiClient, namespace: str, hpa: str) -> list[dict[str, Any]] | None:
+    """The events of the HPA ``hpa`` that the API server still has, by default an hour's; None where it may not be asked."""
+    chosen = f"involvedObject.kind={HPA},involvedObject.name={hpa}"
+    try:
+        answer: Any = client.CoreV1Api(api).list_namespaced_event(
+            namespace, field_selector=chosen, _preload_content=False, _request_timeout=REQUEST_S
+        )
+    except ApiException as error:
+        if error.status != FORBIDDEN:
+            raise
+        return None
+    found: list[dict[str, Any]] = json.loads(answer.data)["items"]
+    return found
+
+
 def group(api: client.ApiClient, namespace: str, name: str) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
     """The kinds of a live group's HPA, of its ScaledObject ``name`` and of what is scaled, and the name of each.
 
     Each is listed once, so that a right that lacks is told at once (:func:`refusals`). Raises :class:`LabFault` where one is
     not there.
     """
-    dynamic = DynamicClient(api)
-    resource = dynamic.resources.get(api_version=KEDA[0], kind=SCALED)
-    found = resource.get(name=name, namespace=namespace, _request_timeout=REQUEST_S).to_dict()
+    found = scaled_object(api, namespace, name)
     scale = found["spec"]["scaleTargetRef"]
     target = scale.get("apiVersion") or "apps/v1", scale.get("kind") or "Deployment"
     made = (found.get("status") or {}).get("hpaName") or f"keda-hpa-{name}"
     kinds, names = (AUTOSCALING, KEDA, target), {HPA: made, SCALED: name, target[1]: scale["name"]}
+    dynamic = DynamicClient(api)
     for version, kind in kinds:
         _, there = Kind(dynamic, version, kind, namespace, names[kind]).objects()
         if not there:
             raise LabFault(f"there is no {kind} {names[kind]} in the namespace {namespace}")
     return kinds, names
+
+
+@contextlib.contextmanager
+def connected(kubeconfig: str | None, context: str) -> Iterator[client.ApiClient]:
+    """A client of the ``context`` in the file ``kubeconfig``, None for the one that kubectl reads, with :func:`refusals`.
+
+    Raises :class:`InputError` for a context that is not there.
+    """
+    file = Path(kubeconfig or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
+    try:
+        api = apply.connect(file, context)
+    except config.ConfigException as error:
+        raise InputError("command line", "--context", context, f"one of {file}: {error}") from None
+    with api, refusals(context):
+        yield api
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from lab.foresee.shadow import AGREED, EDGE, OTHERWISE, UNREAD, WARMING
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
 from lab.inputs import inputs, scaledobject
+from lab.inputs import profile as profiles
 from lab.inputs import scale as scales
 from lab.inputs.profile import Profile, Step
 from lab.model import hpa
@@ -145,6 +146,8 @@ def test_the_answer_begins_with_the_trust_line_and_ends_with_the_closed_loop(ask
     assert head.startswith("orders-enricher: keda-hpa-orders-enricher scraped every 15 s from ")
     assert re.match(r"trust: of 1.. syncs the model decided 1.. as the live HPA did, 100 %", trust)
     assert any(line.startswith("candidate, simulated") for line in rest)
+    (ranges,) = [line for line in rest if line.startswith("by the point of the HPA's sync and of the commits at which")]
+    assert re.search(r": live [\d.]+ to [\d.]+ pod-minutes, .* flips; candidate [\d.]+ to [\d.]+ pod-minutes, ", ranges)
     assert main([*given, '--query=kafka_consumergroup_lag{topic="orders"}', "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content.pop("schema") == 1
@@ -220,6 +223,33 @@ def test_the_closed_loop_comes_back_to_the_group_that_it_was_seen_of():
     again = candidate.close([scaled], points, profile.duration, consumers, 120, SYNC_S, hpa.DEFAULTS, seen)
     assert (again.measured, again.pod_minutes_error, again.flips_error) == (True, pytest.approx(0, abs=0.01), 0)
     assert (again.lowest_rate, again.highest_rate) == (min(rates), max(rates))
+
+
+def test_the_point_of_a_sync_at_which_a_burst_comes_has_a_range(tmp_path, monkeypatch):
+    """A window of 300 s keeps what one sync asked for at the burst's height, over all three: the range has other points too.
+
+    Steady traffic costs the same at any point, and a time that is too long has no range.
+    """
+    plan = deployed.plans("a long window", tmp_path)["candidate"]
+    bursts, scale = profiles.load(plan["profile"]), scales.load("real")
+    wanted = inputs.read(plan["profile"], plan["policy"], plan["workload"], 1, scale, "binary", until=plan["until"]).policy
+    pods = Consumers(100, start_s=40, in_flight_s=2.5)
+
+    def closed(profile):
+        first = [Point(0.0, 500.0, 4, 4)]
+        return candidate.close([wanted], first, profile.duration, pods, 24, 15.0, hpa.DEFAULTS, profile)
+
+    found = closed(bursts)
+    least, most = found.simulated_range.pod_minutes
+    assert 1.1 * least < found.simulated.pod_minutes <= most
+    there = Situation(bursts, np.full(24, 1 / 24), pods)
+    elsewhere = [simulate(replace(there, phase_s=15 * part), wanted).pod_minutes for part in (0.1, 0.3, 0.5, 0.7, 0.9)]
+    assert min(elsewhere) < 0.95 * max(elsewhere)
+    assert all(least <= one <= most for one in elsewhere)
+    steady = Profile((Step(0.0, 200, "any"),), 600.0)
+    assert closed(steady).simulated_range.pod_minutes == pytest.approx([40, 40], rel=0.01)
+    monkeypatch.setattr(candidate, "RANGE_S", steady.duration - 1)
+    assert closed(steady).simulated_range is None
 
 
 @pytest.mark.parametrize(

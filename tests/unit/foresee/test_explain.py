@@ -266,8 +266,10 @@ def test_the_text_has_the_steps_of_the_model(capsys, tmp_path):
     ("arguments", "line"),
     [
         ([OBJECT], "--prometheus, --csv, --record: missing; allowed: one of them"),
-        ([OBJECT, "--prometheus=http://127.0.0.1:1"], "--from, --to: missing; allowed: two times"),
-        (["--csv=x.csv"], "--scaledobject: missing; allowed: its file"),
+        ([OBJECT, "--csv=x.csv", "--from=2", "--to=1"], "--from, --to: '2, 1' is not allowed; allowed: two times"),
+        (["--csv=x.csv"], "--scaledobject, --context: missing; allowed: one of them"),
+        ([OBJECT, "--csv=x.csv", "--context=x"], "--scaledobject, --context: '--scaledobject and --context' is not allowed"),
+        (["--csv=x.csv", "--context=x"], "--name: missing; allowed: the live ScaledObject"),
         ([OBJECT, "--csv=x.csv"], "x.csv: No such file or directory; allowed: a readable file"),
         ([OBJECT, f"--csv={ORDERS_FILE}"], "line 1: "),
     ],

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from lab.__main__ import main
 from lab.errors import FAULT
+from lab.foresee.explain import MOST, UP_POLICY
 from lab.trial.follow import Expired, changes, follow
+from tests.unit.foresee.test_explain import BEGIN, ORDERS
 
 
 def thing(name, version, uid=None):
@@ -157,11 +159,25 @@ LIVE = {
     "/apis/apps/v1": object_of("apps/v1", "Deployment", "orders", status={"replicas": 1}),
 }
 
+ABOUT = {"reason": "SuccessfulRescale", "involvedObject": {"name": "keda-hpa-orders-enricher"}}
+COMBINED = {"message": "(combined from similar events): New size: 12; reason: external metric above target"}
+EVENTS = [
+    ABOUT | {"message": "New size: 10; reason: external metric above target", "lastTimestamp": "2023-11-14T22:23:30Z"},
+    # The first time is that of another size.
+    ABOUT | COMBINED | {"firstTimestamp": "2023-11-14T22:20:10Z", "lastTimestamp": "2023-11-14T22:24:00Z"},
+]
+WRITTEN = [{"time": "2023-11-14T22:00:00Z"}, {"time": "2023-11-14T22:30:00Z", "subresource": "status"}]
+PAST = {
+    "/apis/keda.sh/v1alpha1/namespaces/orders/scaledobjects/orders-enricher": ORDERS
+    | {"metadata": ORDERS["metadata"] | {"managedFields": WRITTEN}},
+    "/api/v1/namespaces/orders/events": {"items": EVENTS},
+}
+
 
 class Server(ThreadingHTTPServer):
-    """Its watches stay open until it is ``over``."""
+    """Its watches stay open until it is ``over``. Without ``events`` the Role lacks the rule for them."""
 
-    daemon_threads, over = True, threading.Event()
+    daemon_threads, over, events = True, threading.Event(), True
 
 
 class Rules(BaseHTTPRequestHandler):
@@ -175,6 +191,10 @@ class Rules(BaseHTTPRequestHandler):
     def do_GET(self):
         """Discovery, an object, its list, or a watch of one change."""
         place, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+        if place in PAST:
+            chosen = "involvedObject.kind=HorizontalPodAutoscaler,involvedObject.name=keda-hpa-orders-enricher"
+            denied = place.endswith("events") and not (Server.events and query.get("fieldSelector") == [chosen])
+            return self.answer({"message": f"{place} is forbidden"}, 403) if denied else self.answer(PAST[place])
         root = next((one for one in LIVE if place.startswith(one)), None)
         if root is None:
             groups = [{"name": one.split("/")[2], "versions": [{"version": one.split("/")[3]}]} for one in LIVE]
@@ -242,3 +262,23 @@ def test_a_live_group_is_watched_by_the_names_of_its_objects(watching, tmp_path,
     )
     assert main([*watching[:2], "--context=y", "--name=orders"]) == 2
     assert "--context: 'y' is not allowed" in capsys.readouterr().err
+
+
+def test_the_past_of_a_live_group_is_explained(watching, tmp_path, monkeypatch, capsys):
+    """Its ScaledObject and its HPA's events are read; where events may not be, that is said, and they tell no step."""
+    rows = [f"{BEGIN + 60 * number},{4 if number < 11 else 12},{9_000 if number < 10 else 40_000}" for number in range(14)]
+    (tmp_path / "scrapes.csv").write_text("\n".join(["time,replicas,lag", *rows]))
+    asked = ["explain", *watching[1:], f"--csv={tmp_path / 'scrapes.csv'}"]
+    assert main([*asked, "--name=orders-enricher", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [(one["after"], one["by"]) for one in answer["explanations"]] == [(10, UP_POLICY), (12, MOST)]
+    (changed,) = answer["notes"]
+    assert changed.startswith("the ScaledObject was changed at 2023-11-14 22:00:00: ")
+    monkeypatch.setattr(Server, "events", False)
+    assert main([*asked, "--name=orders-enricher"]) == 0
+    said = capsys.readouterr().out
+    assert "note: the HPA's events can't be read" in said
+    assert "4 -> 12  not told: " in said
+    assert main([*asked, "--name=other"]) == FAULT
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "needs the rights of manifests/shadow/rbac.yaml" in line
