@@ -68,9 +68,12 @@ def run(options: Namespace) -> int:
     first = _at_real_time(given, inputs, _accept(options, given, results))
     if first.decision is None or first.session is None:
         return first.code
+    print(f"\n{first.decision}", *first.decision.lines, sep="\n", flush=True)
+    page = first.results / session_page.PAGE
     if first.decision.is_of_the_policy:
         page = _advise(options, given, inputs, first)
-        print(f"\n{first.decision}\nread {page}")
+        print(f"\n{first.decision}")
+    print(f"read {page}")
     return first.code
 
 
@@ -139,10 +142,8 @@ def _at_real_time(given: UserFiles, inputs: Inputs, found: Acceptance) -> Accept
         return found
     session = replace(found.session, at_real_time=breached)
     session.write(found.results)
-    page, decision = session_page.write(found.results, session), shipping.of(session)
-    assert decision is not None
-    print(f"\n{decision}", *decision.lines[: 1 + len(breached)], f"read {page}", sep="\n")  # why, and each breach
-    return Acceptance(BREACHED, found.results, session, decision)
+    session_page.write(found.results, session)
+    return Acceptance(BREACHED, found.results, session, shipping.of(session))
 
 
 def _stamp(results: Path) -> tuple[int, int] | None:

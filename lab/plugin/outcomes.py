@@ -14,6 +14,12 @@ from lab.report.running_session import RunningSession, case_of
 from lab.report.session import BROKEN, FAILED
 
 WRITTEN = pytest.StashKey[Path]()  # the session's page
+QUIET_END = "lab_quiet_end"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take from a configuration file that a command says last whether a user's file can be shipped, and where its page is."""
+    parser.addini(QUIET_END, "a command prints the answer on a user's file and the address of its page", "bool", False)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -96,9 +102,9 @@ def _summarize(config: pytest.Config, state: RunningSession) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Say at last where the session's page is."""
+    """Say at last where the session's page is, unless a command does."""
     written = config.stash.get(WRITTEN, None)
-    if written is not None:
+    if written is not None and not config.getini(QUIET_END):
         print(f"read {written}")
 
 
@@ -109,7 +115,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     from lab.report.summary import Summary
 
-    for title, lines in Summary(state.session(config.getoption("lab_results"))).terminal:
+    summary = Summary(state.session(config.getoption("lab_results")))
+    for title, lines in summary.terminal:
+        if title == str(summary.decision) and config.getini(QUIET_END):
+            continue
         terminalreporter.section(title)
         for line in lines:
             terminalreporter.line(line)
