@@ -113,16 +113,16 @@ def _messages(record: Record) -> pd.Series[int]:
 
 
 class BestDrain(Measure):
-    """The drain time, and the best time that skew and the policy's ceiling allow."""
+    """The drain time, and the best time that skew and the policy's ceiling allow: LEAST_DRAIN_S or more."""
 
     seconds = number("s", "drain time")
     best_s = number("s", "best drain time that the policy's ceiling and the hottest partition allow")
 
     @property
     def over_best(self) -> Quantity:
-        """The drain time as a multiple of the best."""
+        """The drain time as a multiple of the best: below 1 where it took less than LEAST_DRAIN_S."""
         return (self.seconds / self.best_s).named(
-            "drain time over the best the policy's ceiling and the hottest partition allow"
+            f"drain time over the best that the policy's ceiling and the hottest partition allow, {LEAST_DRAIN_S:g} s at least"
         )
 
 

@@ -138,6 +138,7 @@ def test_skew_and_ceiling_bound_the_best_drain(tmp_path, trial, best_s):
     found = best_drain(record(tmp_path, **trial))
     assert (found.seconds.value, found.best_s.value) == (0 if "lag" in trial else 10, pytest.approx(best_s))
     assert found.over_best.value == pytest.approx(found.seconds.value / best_s)
+    assert found.over_best.name.endswith("allow, 5 s at least")
 
 
 @pytest.mark.parametrize(
