@@ -33,9 +33,10 @@ def text(rows: Sequence[Row], tests: Sequence[str]) -> str:
     suites: dict[str, dict[str, dict[str, object]]] = {suite: {} for suite in SUITES}
     for suite, (runtime, scale, folder) in SUITES.items():
         judged: dict[tuple[str, str], list[Row]] = defaultdict(list)
+        sessions = {row.session for row in rows if row.scale == scale}  # where a test with a scale of its own ran too
         for row in rows:
             is_claim = row.kind == "claim" and row.verdict in (HELD, BREACHED) and row.value
-            if is_claim and (row.runtime, row.scale) == (runtime, scale) and row.test.startswith(folder):
+            if is_claim and row.runtime == runtime and row.session in sessions and row.test.startswith(folder):
                 judged[row.test, row.claim].append(row)
         for (test, claim), found in sorted(judged.items()):
             if test in tests and claims(test, claim) and any(row.verdict == BREACHED for row in found):

@@ -20,7 +20,7 @@ class Row:
 
     ``value`` (of several runs their median), ``bound``, ``low`` and ``high`` are in ``unit``. ``low`` to ``high`` holds the
     true median with ``confidence``, from 0 to 1; ``n`` is the number of runs or pairs, ``held`` in how many the claim held.
-    ``real_time`` says what a claim at a compressed scale is worth at real time.
+    ``scale`` is the one that the test ran at, ``real_time`` the mark of a compressed one: what its claim is worth at real time.
     """
 
     session: str
@@ -53,8 +53,14 @@ def rows(session: str, content: Mapping[str, Any]) -> list[Row]:
     """The rows of ``session``, whose session.json has ``content``."""
     head = content["head"]
     place = {name: str(head.get(name, "")) for name in ("runtime", "machine", "commit")}
-    place["scale"] = str(head.get("scale", "")).partition(":")[0]
-    return [_row(session, test["id"], verdict, place) for test in content["tests"] for verdict in test["rows"]]
+    scales = [one.partition(":")[0] for one in str(head.get("scale", "")).split("; ")]
+    found = []
+    for test in content["tests"]:
+        marks = [verdict["real_time"] for verdict in test["rows"]]
+        # A test may have a scale of its own: the marks of its claims name it.
+        own = next((name for name in scales if any(mark.startswith((f"{name} ", f"{name};")) for mark in marks)), scales[0])
+        found += [_row(session, test["id"], verdict, place | {"scale": own}) for verdict in test["rows"]]
+    return found
 
 
 def _row(session: str, test: str, verdict: Mapping[str, Any], place: Mapping[str, str]) -> Row:

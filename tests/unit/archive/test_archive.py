@@ -92,6 +92,15 @@ def test_a_session_is_committed_locked_and_removed(archived, session):
     assert (fast.value, fast.held, fast.n, fast.verdict) == ("", "2", "3", "no data")
 
 
+def test_a_row_has_the_scale_that_its_test_ran_at():
+    """Its own, where the marks of its claims name another than the session's first."""
+    calm = CALM | {"real_time": "standard only"}
+    own = {"id": "tests/experiments/test_acceptance.py::test_a", "rows": [calm, CALM | {"kind": "control", "real_time": ""}]}
+    head = SESSION["head"] | {"scale": "quick: time / 30; standard: time / 5"}
+    found = table.rows("one", {"head": head, "tests": [*SESSION["tests"], own]})
+    assert [row.scale for row in found] == ["quick", "quick", "standard", "standard"]
+
+
 @pytest.mark.parametrize("options", [(), ("--depth=1",), ("--filter=blob:none",), ("--depth=1", "--filter=blob:none")])
 def test_what_was_put_in_comes_out_of_any_clone(archived, session, options, tmp_path):
     """Byte by byte; a clone that lacks the commit or its files gets them from where it was cloned."""
