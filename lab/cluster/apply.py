@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import os
 import ssl
 import time
 import urllib.error
@@ -57,14 +58,23 @@ def connect(kubeconfig: Path, context: str | None = None) -> client.ApiClient:
     return api
 
 
+def dynamic(api: client.ApiClient) -> DynamicClient:
+    """A client for every kind that the apiserver of ``api`` has, which leaves no file of what it learned.
+
+    The library would keep one in the temporary folder, by the server's address: another session's may be there, or another
+    user's.
+    """
+    return DynamicClient(api, cache_file=str(Path(os.devnull, "none")))  # where no file can be
+
+
 def objects(api: client.ApiClient, wanted: Iterable[Mapping[str, Any]], namespace: str | None = None) -> None:
     """Apply each object, in ``namespace`` unless it names its own. Raises :class:`LabFault` with the apiserver's reason."""
-    dynamic = DynamicClient(api)
+    known = dynamic(api)
     for item in wanted:
-        resource = dynamic.resources.get(api_version=item["apiVersion"], kind=item["kind"])
+        resource = known.resources.get(api_version=item["apiVersion"], kind=item["kind"])
         name = item["metadata"]["name"]
         try:
-            dynamic.server_side_apply(
+            known.server_side_apply(
                 resource,
                 body=dict(item),
                 name=name,
@@ -87,12 +97,12 @@ def create_namespace(api: client.ApiClient, name: str) -> None:
 
 def delete(api: client.ApiClient, unwanted: Iterable[Mapping[str, Any]], namespace: str) -> None:
     """Delete each object and its dependents, in the background; an object that is not there is no fault."""
-    dynamic = DynamicClient(api)
+    known = dynamic(api)
     for item in unwanted:
-        resource = dynamic.resources.get(api_version=item["apiVersion"], kind=item["kind"])
+        resource = known.resources.get(api_version=item["apiVersion"], kind=item["kind"])
         body = {"propagationPolicy": "Background"}
         with contextlib.suppress(NotFoundError):
-            dynamic.delete(resource, name=item["metadata"]["name"], namespace=namespace, body=body)
+            known.delete(resource, name=item["metadata"]["name"], namespace=namespace, body=body)
 
 
 def api_service(name: str, service: str, namespace: str, port: int, ca: Path) -> dict[str, Any]:

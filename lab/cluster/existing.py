@@ -18,7 +18,6 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
 from lab import paths, yamlfile
@@ -164,7 +163,7 @@ def _kubernetes(api: client.ApiClient, access: Access) -> dict[str, str]:
 
 def _keda(api: client.ApiClient) -> None:
     try:
-        DynamicClient(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
+        apply.dynamic(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
     except ResourceNotFoundError:
         raise LabFault("the cluster has no KEDA: no ScaledObject of keda.sh/v1alpha1") from None
     apply.wait_for_api_service(api, keda.EXTERNAL_METRICS, ANSWER_S, lambda: None)

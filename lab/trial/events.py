@@ -10,9 +10,9 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 from kubernetes import client
-from kubernetes.dynamic import DynamicClient
 
 from lab import clock
+from lab.cluster import apply
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
 from lab.inputs import events, topics
@@ -107,7 +107,7 @@ def _scale_to(event: events.ScaleTo, stage: Stage) -> dict[str, Any]:
 
 @perform.register
 def _pause_scaling(event: events.PauseScaling, stage: Stage) -> dict[str, Any]:
-    resource = DynamicClient(stage.api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
+    resource = apply.dynamic(stage.api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
     name = stage.inputs.policy.name
     body = {"metadata": {"name": name, "annotations": _PAUSED}}
     resource.patch(body=body, name=name, namespace=stage.namespace, content_type="application/merge-patch+json")

@@ -8,7 +8,6 @@ import sys
 import urllib.request
 
 import pytest
-from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from lab import paths
@@ -16,6 +15,7 @@ from lab.board.app import Board
 from lab.board.figures import SLACK_S
 from lab.board.panels import MARKS, PANELS
 from lab.board.source import Source, Window
+from lab.cluster import apply
 from lab.cluster.kind import install
 from lab.inputs import inputs
 from lab.inputs import scale as scales
@@ -87,7 +87,7 @@ def test_the_live_board_draws_every_panel(source, trial):
 
 def test_kubernetes_takes_every_object_of_grafana(cluster):
     """The API server admits each as it is, in a dry run, and would not admit a misspelt one."""
-    dynamic = DynamicClient(cluster.api())
+    dynamic = apply.dynamic(cluster.api())
 
     def admit(item):
         resource = dynamic.resources.get(api_version=item["apiVersion"], kind=item["kind"])

@@ -21,7 +21,6 @@ import uuid
 import allure
 import pytest
 from kubernetes import client
-from kubernetes.dynamic import DynamicClient
 
 from lab import yamlfile
 from lab.cluster import apply, keda
@@ -124,7 +123,7 @@ def test_keda_refuses_a_deployment_that_an_hpa_has(admitted):
         return ""
 
     def taken():
-        resource = DynamicClient(api).resources.get(api_version=scaled["apiVersion"], kind=scaled["kind"])
+        resource = apply.dynamic(api).resources.get(api_version=scaled["apiVersion"], kind=scaled["kind"])
         return bool(resource.get(name=scaled["metadata"]["name"], namespace=namespace).metadata.finalizers)
 
     apply.objects(api, [deployment, hpa], namespace)

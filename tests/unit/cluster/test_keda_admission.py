@@ -1,6 +1,7 @@
 """KEDA's real admission webhooks beside the lab's own checks: which of a bad ScaledObject's faults each of them sees."""
 
 import copy
+import tempfile
 import uuid
 from dataclasses import replace
 
@@ -159,3 +160,10 @@ def test_the_webhooks_are_kedas_at_another_address(tmp_path):
     there = {"url": "https://127.0.0.1:4443/validate", "caBundle": "Y2VydGlmaWNhdGU="}
     assert found == {"kind": "K", "webhooks": [{**theirs, "clientConfig": there}]}
     assert theirs["clientConfig"] == {"service": service}
+
+
+def test_a_client_leaves_no_file_of_the_kinds_that_there_are(cluster, tmp_path, monkeypatch):
+    """In the temporary folder it would be read by a session whose cluster has the same address."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert apply.dynamic(cluster.api()).resources.get(api_version="v1", kind="Pod").namespaced
+    assert list(tmp_path.iterdir()) == []
