@@ -194,8 +194,8 @@ def test_each_of_the_ten_pairs_can_be_run(tmp_path):
     """The scale keeps every policy, and no trial is in two pairs."""
     ids = set()
     for plan in (plan for name in deployed.PAIRS for plan in deployed.plans(name, tmp_path).values()):
-        profile, chosen, pods, scale = (plan.pop(name) for name in ("profile", "policy", "workload", "scale"))
-        ids.add(inputs.read(profile, chosen, pods, 1, scales.load(scale), "binary", **plan).id)
+        profile, chosen, pods, seed, scale = (plan.pop(name) for name in ("profile", "policy", "workload", "seed", "scale"))
+        ids.add(inputs.read(profile, chosen, pods, seed, scales.load(scale), "binary", **plan).id)
     assert len(ids) == 2 * len(deployed.PAIRS) == 20
 
 
