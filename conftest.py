@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import inspect
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +93,13 @@ def topic(bootstrap: str) -> Callable[..., Topic]:
 
 
 @pytest.fixture
+def kind_cluster(cluster: Cluster) -> Cluster:
+    """The session's cluster, which must be of kind."""
+    assert cluster.runtime == "kind", "tests/kind needs --cluster kind"
+    return cluster
+
+
+@pytest.fixture
 def sources() -> Iterator[Sources]:
     """Sources of metrics that are well."""
     from tests.defects.source import Sources
@@ -141,6 +150,16 @@ def group(nodeid: str) -> str:
     if nodeid.startswith(APART):
         return nodeid
     return next((name for name, starts in SHARING.items() if nodeid.startswith(starts)), nodeid.partition("::")[0])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine function in an event loop of its own; any other is pytest's to call."""
+    if not inspect.iscoroutinefunction(pyfuncitem.function):
+        return None
+    names = inspect.signature(pyfuncitem.function).parameters
+    asyncio.run(pyfuncitem.function(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @pytest.hookimpl(optionalhook=True)

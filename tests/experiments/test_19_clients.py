@@ -33,7 +33,7 @@ from lab.measure.reaction.step import cold_start
 from lab.measure.rebalance import gained_wait
 from tests.experiments.measure.cores import pod_cost
 from tests.experiments.measure.repartition import repartition
-from tests.experiments.measure.stall import stalls
+from tests.experiments.measure.steps import stalls
 from tests.experiments.sources import DELIVERY, DESIGN, SHUTDOWN
 from tests.experiments.test_3_rebalance_dip import AT_WORK, STEPPED, draw, figures
 from tests.experiments.test_6_scale_down import TAKEN

@@ -27,7 +27,7 @@ from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling_cost import ScalingCost, scaling_cost
 from tests.experiments.dip_chart import dip_traces
-from tests.experiments.measure.stall import Stalls, stalls
+from tests.experiments.measure.steps import Stalls, stalls
 from tests.experiments.sources import DESIGN
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import busy, slim

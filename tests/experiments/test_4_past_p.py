@@ -21,7 +21,7 @@ from lab.inputs.variant import policy
 from lab.judge.bounds import DIP, RECOVERY_S
 from lab.measure.cost import surplus_replicas
 from lab.measure.scaling import plateau, scale_events
-from tests.experiments.measure.surplus import SurplusSteps, surplus_steps
+from tests.experiments.measure.steps import SurplusSteps, surplus_steps
 from tests.experiments.sources import DESIGN, ORACLES, TEXT
 from tests.experiments.workloads import slim
 

@@ -38,11 +38,11 @@ kind.up(scale.load("quick"), name="{OTHER}")
 
 
 @pytest.fixture
-def closed(ours):
+def closed(kind_cluster):
     """The session's cluster, where its images were made here and no packet may leave."""
-    if not ours.state.closed:
+    if not kind_cluster.state.closed:
         pytest.skip("images were pulled: the cluster may ask a registry")
-    return ours
+    return kind_cluster
 
 
 def test_a_packet_to_another_place_is_turned_back_at_once(closed):
@@ -71,38 +71,38 @@ def test_without_its_rules_the_network_is_not_taken_for_closed(closed):
     assert network.packets().escaped == 0
 
 
-def test_a_cluster_of_that_name_that_is_not_ours_is_left_alone(ours):
+def test_a_cluster_of_that_name_that_is_not_ours_is_left_alone(kind_cluster):
     """The name is refused in one line, and the container goes on."""
-    python = ours.state.images[catalog.PYTHON]
+    python = kind_cluster.state.images[catalog.PYTHON]
     name = f"{OTHER}-control-plane"
     docker.run("run", "--detach", "--rm", "--network", "none", "--name", name, python, "sh", "-c", "while :; do read x; done")
     try:
         with pytest.raises(LabFault, match=f"--cluster-name: '{OTHER}' is not allowed; allowed: a free name"):
-            kind.up(ours_scale(ours), name=OTHER)
+            kind.up(scale_of(kind_cluster), name=OTHER)
     finally:
         docker.run("rm", "--force", name)
 
 
-def ours_scale(ours):
+def scale_of(kind_cluster):
     """The scale the session's cluster was made for."""
-    return next(one for one in map(scales.load, ("quick", "standard", "real")) if str(one) == ours.state.scale)
+    return next(one for one in map(scales.load, ("quick", "standard", "real")) if str(one) == kind_cluster.state.scale)
 
 
-def test_a_cluster_in_use_or_of_another_scale_is_not_taken(ours):
+def test_a_cluster_in_use_or_of_another_scale_is_not_taken(kind_cluster):
     """Another session is told whose it is. The HPA's flags are the cluster's: another scale would measure the wrong ones."""
     with pytest.raises(LabFault, match=f"is in use by the session with pid {os.getpid()}"):
-        kind.up(ours_scale(ours), name=ours.state.name)
+        kind.up(scale_of(kind_cluster), name=kind_cluster.state.name)
     with pytest.raises(LabFault, match=r"is of scale .*; elastic-lab down deletes it"):
-        kind.up(replace(ours_scale(ours), name="slower", time=2), name=ours.state.name)
+        kind.up(replace(scale_of(kind_cluster), name="slower", time=2), name=kind_cluster.state.name)
 
 
-def test_an_image_that_can_not_be_had_is_named(ours, monkeypatch):
+def test_an_image_that_can_not_be_had_is_named(kind_cluster, monkeypatch):
     """No registry answers: the image and the way out are named, and nothing is begun."""
     monkeypatch.setattr("lab.cluster.kind.make.current", lambda wanted: None)
     monkeypatch.setattr(state, "infrastructure", lambda: [pod_of("localhost:1/none:1.0")])
     before = runs.all_runs()
     with pytest.raises(LabFault, match=r"image localhost:1/none:1\.0 is not here and can't be pulled .* elastic-lab images"):
-        kind.up(ours_scale(ours), name=OTHER)
+        kind.up(scale_of(kind_cluster), name=OTHER)
     assert runs.all_runs() == before
 
 
@@ -112,7 +112,7 @@ def pod_of(image):
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "one"}, "spec": spec}
 
 
-def test_a_session_that_is_killed_leaves_no_cluster(ours):
+def test_a_session_that_is_killed_leaves_no_cluster(kind_cluster):
     """SIGKILL while the second cluster comes up: its guard deletes it, and the first one goes on."""
     session = subprocess.Popen([sys.executable, "-c", SESSION], stderr=subprocess.DEVNULL)
     found: list[Path] = []
@@ -130,6 +130,6 @@ def test_a_session_that_is_killed_leaves_no_cluster(ours):
     (run,) = found
     until(lambda: not run.exists(), 60, "the guard cleared the run")
     assert docker.inspect(f"{OTHER}-control-plane") is None
-    ours.check()
-    if ours.state.closed:
+    kind_cluster.check()
+    if kind_cluster.state.closed:
         assert network.packets().escaped == 0

@@ -30,9 +30,9 @@ SLEEPS = ["python", "-c", "import time; time.sleep(600)"]
 
 
 @pytest.fixture
-def consumer(ours):
+def consumer(kind_cluster):
     """A stage whose one pod sleeps in a container ``consumer``; reads that pod."""
-    with one_pod(ours, "signalled", SLEEPS, grace_s=30) as stage:
+    with one_pod(kind_cluster, "signalled", SLEEPS, grace_s=30) as stage:
         yield stage
 
 
@@ -58,11 +58,11 @@ def test_a_pod_that_is_not_there_is_a_fault_in_one_line(consumer):
         signals.send(consumer, "nobody", "containerd://1", signal.SIGKILL)
 
 
-def test_no_grace_is_shorter_than_two_seconds(ours):
+def test_no_grace_is_shorter_than_two_seconds(kind_cluster):
     """A container that ignores SIGTERM, in a pod with a grace of 1 s, lives for two."""
-    with one_pod(ours, "graced", ["python", "-c", DEAF], grace_s=1) as stage:
+    with one_pod(kind_cluster, "graced", ["python", "-c", DEAF], grace_s=1) as stage:
         ((name, _),) = signals.running(stage).items()
-        core = client.CoreV1Api(ours.api())
+        core = client.CoreV1Api(kind_cluster.api())
         log: Any = core.read_namespaced_pod_log(name, "graced", container="consumer", follow=True, _preload_content=False)
         core.delete_namespaced_pod(name, "graced")
         lived = [float(line) for line in log.data.decode().split()]

@@ -10,7 +10,7 @@ from lab.model.hpa_log import Sync
 from tests.experiments.measure.cores import CONTROL_PLANE, CPU, RESIDENT, broker_cores, control_plane_cpu, pod_cost
 from tests.experiments.measure.memory import growth_over, memory_growth, pod_memory
 from tests.experiments.measure.reasons import LASTING, METRIC, reasons
-from tests.experiments.measure.stall import stalls
+from tests.experiments.measure.steps import stalls
 from tests.unit.measure import built
 from tests.unit.measure.built import receipt, sample
 from tests.unit.measure.whole import MACHINE

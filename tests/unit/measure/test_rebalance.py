@@ -5,7 +5,7 @@ import pytest
 from lab.measure.rebalance import gained_wait, rebalance_spans, rebalances
 from lab.measure.scaling_cost import rebalance_costs, scaling_cost
 from tests.experiments.measure.repartition import forced_rebalance
-from tests.experiments.measure.surplus import surplus_steps
+from tests.experiments.measure.steps import surplus_steps
 
 from . import built, whole
 from .built import assigned, given_up, lags, receipt, sample

@@ -1,4 +1,4 @@
-"""Stall: members that had partitions and work, and began no batch for a while after a decreed step."""
+"""Steps of a group beside their dips: members that stalled after a decreed one, and steps beyond as many pods as partitions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
+from lab.measure.dip import dips, worst_step
 from lab.record.store import Record
 
 STALLED_S = 0.3  # a member at work begins a batch every 50 ms; a fetcher that nobody wakes sleeps for a second
@@ -47,3 +48,24 @@ def stalls(record: Record) -> Stalls:
             longest = max((later[0] - earlier[1] for earlier, later in edges), default=0.0)
             pauses += [float(longest)] if longest > STALLED_S else []
     return Stalls(member_steps=members, stalled=len(pauses), longest_s=max(pauses, default=0.0))
+
+
+class SurplusSteps(Measure):
+    """The steps up that want more pods than there are partitions, as :class:`lab.measure.dip.Dip` measures them."""
+
+    steps = number("steps", "steps up beyond P pods")
+    depth = number("of the best second before", "worst dip of a step beyond P pods")
+    recovery_s = number("s", "slowest recovery to 95 % after a step beyond P pods", UNSCALED)
+    forgone = number("messages", "most messages forgone in a step beyond P pods", UNSCALED)
+
+
+@measure
+def surplus_steps(record: Record) -> SurplusSteps:
+    """Measure them. There is no data when no step went beyond P, and when none of those had work for every partition."""
+    partitions = record.inputs.partitions
+    if not any(change.after > partitions for change in record.scalings):
+        raise NoData(f"no step took the group beyond its {partitions} partitions")
+    worst = worst_step(one for one in dips(record) if one.kind == "up" and one.after > partitions)
+    return SurplusSteps(
+        steps=worst.steps.number, depth=worst.depth.number, recovery_s=worst.recovery_s.value, forgone=worst.forgone.value
+    )
