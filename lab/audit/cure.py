@@ -53,7 +53,7 @@ def difference(item: Item, changes: Mapping[Path, Any]) -> str:
     found = lines(item) if changes else None
     if found is None or not isinstance(item.content, dict):
         return ""
-    after = changed(item.content, changes)
+    after = apply(item.content, changes)
     try:
         node = yaml.compose(found.text, Loader)
         made = yaml_edit.rewritten(found.text, node, item.content, after) if node else ""
@@ -67,7 +67,7 @@ def difference(item: Item, changes: Mapping[Path, Any]) -> str:
     return "".join(line if line.endswith("\n") else f"{line}{_NO_BREAK}" for line in moved).removesuffix("\n")
 
 
-def changed(content: Mapping[str, Any], changes: Mapping[Path, Any]) -> dict[str, Any]:
+def apply(content: Mapping[str, Any], changes: Mapping[Path, Any]) -> dict[str, Any]:
     """``content`` with ``changes``: mappings on the way are made, and those that become empty stay."""
     made: Any = copy.deepcopy(dict(content))
     for path, value in changes.items():

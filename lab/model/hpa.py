@@ -80,7 +80,7 @@ def decide(
         raise ValueError(f"{len(observed)} observed values for {len(spec.metrics)} metrics")
     moment = hpa_limits.nanoseconds(now)
     through = moment if scaled_at is None else hpa_limits.nanoseconds(scaled_at)
-    state = hpa_limits.begun(state, current_replicas, moment)
+    state = hpa_limits.with_first_recommendation(state, current_replicas, moment)
     if current_replicas == 0 and not state.scaled_to_zero:  # ``shouldComputeMetricsForZeroReplicas``
         conditions = (GOT_SCALE, Condition("ScalingActive", False, "ScalingDisabled"))
         return Decision(0, ("replicas are 0: scaling is disabled",), conditions=conditions), state
@@ -114,7 +114,7 @@ def settle(
     """:func:`decide` for known proposals: the replicas that each metric asks for, None for one that failed."""
     moment = hpa_limits.nanoseconds(now)
     through = moment if scaled_at is None else hpa_limits.nanoseconds(scaled_at)
-    state = hpa_limits.begun(state, current_replicas, moment)
+    state = hpa_limits.with_first_recommendation(state, current_replicas, moment)
     window_s = controller.downscale_stabilization_s
     return _settled(spec, state, current_replicas, tuple(proposals), moment, through, window_s, [])
 
@@ -195,4 +195,4 @@ def stored(spec: HpaSpec, state: State, before: int, after: int, now: int) -> St
     if spec.behavior is None:
         return state
     rules = spec.behavior.up if after > before else spec.behavior.down
-    return hpa_limits.scaled(state, before, after, now, max(policy.period_s for policy in rules.policies))
+    return hpa_limits.with_scale_event(state, before, after, now, max(policy.period_s for policy in rules.policies))

@@ -50,17 +50,17 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def begun(state: State, replicas: int, now: int) -> State:
+def with_first_recommendation(state: State, replicas: int, now: int) -> State:
     """The first sync recommends the current replicas (``recordInitialRecommendation``)."""
     return state if state.recommendations else replace(state, recommendations=(Recommendation(replicas, now),))
 
 
-def recommended(state: State, replicas: int, now: int, free: int | None) -> State:
+def with_recommendation(state: State, replicas: int, now: int, free: int | None) -> State:
     """``state`` with the recommendation in the slot ``free``, or at the end when there is none."""
     return replace(state, recommendations=_stored(state.recommendations, Recommendation(replicas, now), free))
 
 
-def scaled(state: State, before: int, after: int, now: int, longest_s: int) -> State:
+def with_scale_event(state: State, before: int, after: int, now: int, longest_s: int) -> State:
     """``state`` with the change (``storeScaleEvent``, ``markScaleEventsOutdated``); an older event gives its slot away."""
     cutoff = now - longest_s * 10**9
     events = state.ups if after > before else state.downs
@@ -70,7 +70,7 @@ def scaled(state: State, before: int, after: int, now: int, longest_s: int) -> S
     return replace(state, ups=marked) if after > before else replace(state, downs=marked)
 
 
-def changed(events: Iterable[ScaleEvent], now: int, period_s: int) -> int:
+def change_within(events: Iterable[ScaleEvent], now: int, period_s: int) -> int:
     """The change of replicas within the last ``period_s`` seconds (``getReplicasChangePerPeriod``)."""
     cutoff = now - period_s * 10**9
     return sum(event.change for event in events if event.at > cutoff)
@@ -132,7 +132,7 @@ def _steady_down(state: State, proposed: int, now: int, window_s: int) -> tuple[
             free = index
         else:
             largest = max(largest, entry.replicas)
-    return largest, recommended(state, proposed, now, free)
+    return largest, with_recommendation(state, proposed, now, free)
 
 
 def _steady(state: State, current: int, proposed: int, now: int, behavior: Behavior, window_s: int) -> tuple[int, State]:
@@ -152,7 +152,7 @@ def _steady(state: State, current: int, proposed: int, now: int, behavior: Behav
                 down = entry.replicas
         elif at < up_cutoff and at < down_cutoff:
             free = index
-    return min(max(current, up), down), recommended(state, proposed, now, free)
+    return min(max(current, up), down), with_recommendation(state, proposed, now, free)
 
 
 def _within_rules(bounds: Bounds, desired: int) -> tuple[int, str]:
@@ -192,7 +192,7 @@ def _limit(state: State, current: int, now: int, rules: Rules, upward: bool, log
         return current
     reach, texts = [], []
     for policy in rules.policies:
-        start = current - changed(state.ups, now, policy.period_s) + changed(state.downs, now, policy.period_s)
+        start = current - change_within(state.ups, now, policy.period_s) + change_within(state.downs, now, policy.period_s)
         reach.append(_reach(policy, start, upward))
         texts.append(f"{policy.type} {policy.value} per {policy.period_s} s from {start} -> {reach[-1]}")
     farthest, nearest = (max, min) if upward else (min, max)

@@ -108,7 +108,7 @@ class Connection(asyncio.Protocol):
         self._line += data
         if not self._line.endswith(b"\n") and len(self._line) <= LONGEST:
             return
-        if self._write is not None or (seconds := asked(self._line, self._token)) is None:
+        if self._write is not None or (seconds := requested_seconds(self._line, self._token)) is None:
             log.warning("a line that asks for no write, or has not the token")
             self._transport.abort()
             return
@@ -138,7 +138,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(b"\n")
 
 
-def asked(line: bytes, token: str) -> float | None:
+def requested_seconds(line: bytes, token: str) -> float | None:
     """The seconds that ``line`` asks for; None where it is no line of a pod's that has the ``token``."""
     given, _, rest = line.rpartition(b" ")
     try:

@@ -217,7 +217,7 @@ def create() -> Dash:
             raise PreventUpdate
         changed = {one["prop_id"].rpartition(".")[0] for one in ctx.triggered}
         if "url" in changed or not changed & {*CONTROLS, "dragged"}:
-            return respond(*begun(query))
+            return respond(*initial_values(query))
         turn = turns.take()
         try:
             found, wrong = follow(values | {"dragged": dragged}, sorted(changed))
@@ -233,7 +233,7 @@ def create() -> Dash:
     return app
 
 
-def begun(query: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+def initial_values(query: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     """The values of all controls for a link's ``query``, the same as changes, and what is wrong with the link."""
     try:
         values, wrong = controls_of(state_of(query)), {}

@@ -1,105 +1,35 @@
-"""Each rule of the audit: it fires on its condition with its number, is silent just beside it, and its diff cures."""
+"""Each rule of the audit fires on its condition with its number, is silent just beside it, and is cured by its diff."""
 
+import copy
+import json
+import math
 import subprocess
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lab.audit import cure, findings
 from lab.audit.findings import RULES
-from lab.audit.rules import ERROR, INFORMATION, REMOVED, SEVERITIES, WARNING
-from lab.audit.scaled import Facts
-
-BASE = """
-apiVersion: keda.sh/v1alpha1
-kind: ScaledObject
-metadata:
-  name: orders
-spec:
-  scaleTargetRef: {name: orders}
-  minReplicaCount: 1
-  maxReplicaCount: 24
-  triggers:
-  - type: kafka
-    metadata: {bootstrapServers: "kafka:9092", consumerGroup: orders, topic: orders, lagThreshold: "10"}
-"""
-ADVANCED = ("spec", "advanced")
-BEHAVIOR = (*ADVANCED, "horizontalPodAutoscalerConfig", "behavior")
-SHORT = {
-    "name": ("metadata", "name"),
-    "paused": ("metadata", "annotations", "autoscaling.keda.sh/paused"),
-    "paused-replicas": ("metadata", "annotations", "autoscaling.keda.sh/paused-replicas"),
-    "target": ("spec", "scaleTargetRef"),
-    "least": ("spec", "minReplicaCount"),
-    "most": ("spec", "maxReplicaCount"),
-    "idle": ("spec", "idleReplicaCount"),
-    "poll": ("spec", "pollingInterval"),
-    "cool": ("spec", "cooldownPeriod"),
-    "fallback": ("spec", "fallback"),
-    "modifiers": (*ADVANCED, "scalingModifiers"),
-    "up": (*BEHAVIOR, "scaleUp"),
-    "down": (*BEHAVIOR, "scaleDown"),
-}
-CONTENT = yaml.safe_load(BASE)
-KAFKA = CONTENT["spec"]["triggers"][0]
-EVEN, INVALID = "ensureEvenDistributionOfPartitions", "scaleToZeroOnInvalidOffset"
-PROMETHEUS = {"type": "prometheus", "metadata": {"serverAddress": "http://p", "query": "q", "threshold": "1"}}
-CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "60"}}
-REQUEST, FALLBACK = {"resources": {"requests": {"cpu": "1"}}}, {"failureThreshold": 3, "replicas": 3}
-LOGGED = {"containers": [{"name": "app", **REQUEST}, {"name": "log"}]}
-
-
-def path(field):
-    """The path of a short ``field``: "k." is of the first trigger's metadata, "t." of the trigger."""
-    head, _, rest = field.partition(".")
-    return SHORT.get(field, ("spec", "triggers", 0, *(["metadata"] if head == "k" else []), rest))
-
-
-def policies(*each, **others):
-    """Rules of one direction, of policies such as "Pods/1/60"."""
-    parts = (one.split("/") for one in each)
-    return {"policies": [{"type": t, "value": int(v), "periodSeconds": int(p)} for t, v, p in parts], **others}
-
-
-def cron(start, end, replicas=8, zone="Europe/Berlin"):
-    """A cron trigger."""
-    return {"type": "cron", "metadata": {"timezone": zone, "start": start, "end": end, "desiredReplicas": str(replicas)}}
-
-
-def workload(spec=None, pod=None, kind="Deployment", **metadata):
-    """A Deployment of the target's name."""
-    template = {"metadata": {"labels": {"app": "orders"}}, "spec": {"containers": [{"name": "app", **REQUEST}], **(pod or {})}}
-    spec = {"selector": {"matchLabels": {"app": "orders"}}, "template": template, **(spec or {})}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "orders", **metadata}, "spec": spec}
-
-
-def other(kind, name="other", **spec):
-    """Another object."""
-    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
-def budget(**spec):
-    """A PodDisruptionBudget of the target's pods."""
-    return other("PodDisruptionBudget", selector={"matchLabels": {"app": "orders"}}, **spec)
-
-
-def scaled(changes):
-    """The base object with ``changes`` by short field; "also" are triggers beside its own, "only" all there are."""
-    rest = {path(key): REMOVED if value is None else value for key, value in changes.items() if key not in ("also", "only")}
-    made = cure.changed(CONTENT, rest)
-    made["spec"]["triggers"] = changes.get("only", [*made["spec"]["triggers"], *changes.get("also", [])])
-    return made
-
-
-def audit(text, facts):
-    """The audit of a file with ``text``, 24 partitions unless ``facts`` say otherwise."""
-    return findings.audit({"a.yaml": text}, Facts(**({"partitions": {"": 24}} | facts)))
-
-
-def text_of(changes, beside):
-    """The file of the base object with ``changes`` and what stands ``beside`` it."""
-    return yaml.safe_dump_all([scaled(changes), *beside], sort_keys=False)
-
+from lab.audit.rules import ERROR, INFORMATION, SEVERITIES, WARNING
+from tests.unit.audit.objects import (
+    CONTENT,
+    CPU,
+    EVEN,
+    FALLBACK,
+    INVALID,
+    KAFKA,
+    LOGGED,
+    PROMETHEUS,
+    audit,
+    budget,
+    cron,
+    other,
+    policies,
+    scaled,
+    text_of,
+    workload,
+)
 
 TARGET, TWIN = {"scaleTargetRef": {"name": "orders"}}, {**scaled({}), "metadata": {"name": "twin"}}
 POLLED = CONTENT["spec"] | {"pollingInterval": 3}
@@ -293,6 +223,26 @@ def test_a_rule_fires_on_its_condition_and_its_diff_cures(tmp_path, rule, change
 def test_a_rule_is_silent_just_beside_its_condition(rule, changes, beside, facts):
     """One value further."""
     assert [one.sentence for one in audit(text_of(changes, beside), facts).findings if one.rule == rule] == []
+
+
+SCALARS = [None, True, 0, -1, -2, 10**12, 10**30, 0.5, math.nan, "", "x", "-1", "9" * 20, "nan", "inf", "1e999", "9-3"]
+JUNK = st.sampled_from([*SCALARS, [], [1], {}, {1: [2]}, ["a", {}], {"a": None}])
+
+
+@given(st.sampled_from(FIRES), st.data())
+def test_junk_in_any_place_is_no_fault(case, data):
+    """Whatever stands in a field, of a ScaledObject or of what is beside it, the audit of the rest goes on."""
+    objects = json.loads(json.dumps([scaled(case[1]), *case[4][:2]]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.sampled_from(objects))
+        while True:
+            inner = list(place) if isinstance(place, dict) else list(range(len(place)))
+            key = data.draw(st.sampled_from(inner))
+            if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
+                break
+            place = place[key]
+        place[key] = copy.deepcopy(data.draw(JUNK))  # a later one may go into it
+    audit(yaml.safe_dump_all(objects), case[5])
 
 
 def test_every_rule_is_tried():

@@ -7,8 +7,8 @@ from lab.__main__ import main
 from lab.audit import cure, schema
 from lab.audit.schema import ANY, FLAG, TEXT, WHOLE, Items, Object
 from lab.components import build
-from tests.unit.audit.test_rules import CONTENT, PROMETHEUS, path, scaled, text_of
-from tests.unit.audit.test_rules import audit as audit_of
+from tests.unit.audit.objects import CONTENT, PROMETHEUS, path, scaled, text_of
+from tests.unit.audit.objects import audit as audit_of
 
 SAME = object()
 
@@ -36,11 +36,11 @@ SAME = object()
 )  # fmt: skip
 def test_what_the_schema_refuses_and_what_was_meant(field, value, words, meant):
     """A value of another type, and a field that it lacks; null is not written."""
-    content = cure.changed(CONTENT, {path(field): value, path("idle"): None})
+    content = cure.apply(CONTENT, {path(field): value, path("idle"): None})
     hits = list(schema.wrong(content["spec"]))
     assert [hit.sentence.partition(": the API")[0].partition(": kube")[0] for hit in hits] == words
-    made = cure.changed(content, {place: one for hit in hits for place, one in hit.changes.items()})
-    assert made == cure.changed(content, {path(field): value if meant is SAME else meant})
+    made = cure.apply(content, {place: one for hit in hits for place, one in hit.changes.items()})
+    assert made == cure.apply(content, {path(field): value if meant is SAME else meant})
 
 
 @pytest.mark.parametrize(

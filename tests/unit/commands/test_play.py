@@ -145,7 +145,7 @@ def ask():
     (redraw,) = [one for one in json.loads(client.get("/_dash-dependencies").data) if not one["clientside_function"]]
 
     def changed(query="", **values):
-        shown = play.begun(query)[0] | {"search": query, "dragged": None}
+        shown = play.initial_values(query)[0] | {"search": query, "dragged": None}
         names = [name.split(".") for name in redraw["output"].strip(".").split("...")]
         values = {name.replace("__", "-"): value for name, value in values.items()}
         told = [one | {"value": (shown | values)[one["id"] if one["id"] != "url" else "search"]} for one in redraw["inputs"]]
