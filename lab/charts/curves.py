@@ -11,7 +11,7 @@ import pandas as pd
 
 from lab.charts.timeline import Timeline
 from lab.errors import NoData
-from lab.measure.killed import killed
+from lab.measure.kills import consumer_kill
 from lab.record.store import Record
 
 DECREE = "decree"
@@ -122,7 +122,7 @@ def _events(record: Record) -> pd.DataFrame:
     if len(record.trial.faults) == 1:
         kill = record.trial.faults[0]
         with suppress(NoData):
-            back = kill.t + (killed(record).standstill_s.number or SHORTEST_S)
+            back = kill.t + (consumer_kill(record).standstill_s.number or SHORTEST_S)
             rows = [(start, back if start == kill.t else end, label) for start, end, label in rows]
     return pd.DataFrame(rows, columns=["start", "end", "label"])
 

@@ -14,7 +14,7 @@ import numpy as np
 from lab.errors import NoData
 from lab.inputs.faults import BACK_S, CONSUMER, CUT, DAEMONS, PODS, STORE
 from lab.measure.faults import injected, losses, under_faults
-from lab.measure.killed import Loss, buried_again, explained
+from lab.measure.kills import Loss, buried_again, explained
 from lab.model.hpa_log import FAILED
 from lab.record.store import Record
 from lab.record.trial import Fault

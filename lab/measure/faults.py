@@ -17,7 +17,7 @@ from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Comparison
 from lab.measure.delivery import delivery
-from lab.measure.killed import Loss, buried_again, explained
+from lab.measure.kills import Loss, buried_again, explained
 from lab.measure.rebalance import rebalance_spans
 from lab.measure.scaling import policy_excess
 from lab.model import hpa

@@ -21,7 +21,7 @@ from tests.records import FOLDER, VERDICTS
 from tests.records.archive import KNOWN, judge_archive, judged_otherwise
 from tests.records.choice import MOST_BYTES, Choice, choose
 from tests.records.compact import compact, size
-from tests.records.nested import SESSIONS, Said, differences, judge, kind
+from tests.records.sessions import SESSIONS, Said, differences, judge, kind
 
 LARGE = 300_000
 MOST_EVIDENCE = 25_000_000

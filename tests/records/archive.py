@@ -16,7 +16,7 @@ from lab.archive.repository import Repository
 from lab.errors import BREACHED, HELD
 from lab.record.store import write_json
 from tests.records import VERDICTS
-from tests.records.nested import Said, differences, judge
+from tests.records.sessions import Said, differences, judge
 
 KNOWN = Path(__file__).with_name("known.json")
 BROKEN = "no verdict"  # of a test that does not come to its end, or is no more

@@ -18,7 +18,7 @@ from tests.records import FOLDER, VERDICTS, archive
 from tests.records import __main__ as command
 from tests.records.choice import choose
 from tests.records.compact import compact
-from tests.records.nested import Said, differences, judge, kind
+from tests.records.sessions import Said, differences, judge, kind
 from tests.unit.measure.conftest import REPORTS, TRANSITIONS, build
 
 NEEDS = {"a.py::large": {"x", "y"}, "a.py::small": {"y"}, "b.py::one": {"y", "z"}, "c.py::one": {"w"}}

@@ -22,7 +22,7 @@ from lab.inputs.workload import PARTITIONS, Workload
 from lab.judge.measure import quantity
 from lab.measure.cost import cost, surplus_replicas
 from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, delivery, undelivered
-from lab.measure.killed import killed
+from lab.measure.kills import consumer_kill
 from lab.measure.lag import peak_lag
 from lab.measure.scaling import plateau, scale_events
 from tests.experiments.measure.membership import spread
@@ -65,7 +65,7 @@ def beside_the_text(evidence):
 @allure.story("Every message is processed or a dead letter")
 def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside_the_text):
     """produced == processed + dead, dead exactly as injected; what is processed twice is the killed pod's."""
-    whole, letters, kill = delivery(sustained), dead_letters(sustained), killed(sustained)
+    whole, letters, kill = delivery(sustained), dead_letters(sustained), consumer_kill(sustained)
     gone = (whole.lost + whole.unseen).named("messages lost or never reached")
 
     with evidence.of(sustained, delivery=None) as claim:

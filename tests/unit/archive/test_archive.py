@@ -15,7 +15,7 @@ from lab.errors import InputError, LabFault
 from lab.record import seal, store
 from tests.unit.measure.built import sealed
 from tests.unit.measure.test_faults import under
-from tests.unit.measure.test_killed import done, range_of
+from tests.unit.measure.test_kills import done, range_of
 
 CALM = {"why": "it is calm", "objective": "flips", "measured": 0, "unit": "flips", "operator": "==", "bound": 0.0}
 CALM |= {"kind": "claim", "verdict": "held", "source": "text 1", "repeats": None, "real_time": "quick only"}

@@ -16,7 +16,7 @@ from lab.inputs.faults import CONSUMER, CONTROLLERS, CUT, Injection
 from lab.inputs.scale import Scale
 from lab.measure.fault_tally import ROW, WORST, Followed, followed, tally, together
 from lab.measure.faults import BACK_S, RECENT_S, back_s, fewest_waiting, late, losses, stranded, under_faults, went_back
-from lab.measure.killed import killed
+from lab.measure.kills import consumer_kill
 from lab.model.hpa_log import FAILED
 from lab.record.pods import Change
 from lab.record.trial import Fault, Offsets
@@ -25,7 +25,7 @@ from tests.unit.model.test_hpa_log import BEGUN, synced
 from . import whole
 from .built import assigned, given_up, lags, record, replicas, report
 from .test_delivery import IDS, TALLY
-from .test_killed import done, range_of
+from .test_kills import done, range_of
 
 SCHEDULE = [
     {"at": 10.0, "component": CONSUMER, "kind": "sigkill", "for_s": 0.0, "draw": 0.0},
@@ -153,7 +153,7 @@ def test_what_struck_nothing_is_omitted(tmp_path):
     bare = record(tmp_path / "two")
     assert "no schedule of faults" in under_faults(bare).lost.why
     assert "no schedule of faults" in stranded(bare).why
-    assert "1 faults" in killed(under(tmp_path / "three", [], faults=(STOPPED,))).unexplained.why
+    assert "1 faults" in consumer_kill(under(tmp_path / "three", [], faults=(STOPPED,))).unexplained.why
 
 
 TO_ZERO = {

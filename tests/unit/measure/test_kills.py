@@ -6,7 +6,7 @@ import math
 import pandas as pd
 import pytest
 
-from lab.measure.killed import Loss, buried_again, killed
+from lab.measure.kills import Loss, buried_again, consumer_kill
 from lab.record.trial import Fault
 
 from . import whole
@@ -38,7 +38,7 @@ def range_of(partition, first, last):
 
 def test_what_a_kill_left_is_told_from_what_is_not_its_own(tmp_path):
     """Two ranges are the killed pod's, the older from 0.2 s before; its partitions stood still for 9 s at most."""
-    found = killed(shot(tmp_path, [range_of(0, 10, 19), range_of(1, 0, 9)]))
+    found = consumer_kill(shot(tmp_path, [range_of(0, 10, 19), range_of(1, 0, 9)]))
     assert (found.pod, found.partitions, found.doubled.value, found.unexplained.value) == ("a", (0, 1), 20, 0)
     assert found.oldest_s.value == pytest.approx(0.2)
     assert found.standstill_s.value == pytest.approx(9)
@@ -49,9 +49,9 @@ def test_what_another_pod_doubled_is_not_the_kills(tmp_path):
 
     A kill explains one copy of a message, its successor's, and nobody can explain a second one.
     """
-    found = killed(shot(tmp_path, [range_of(2, 0, 9), range_of(0, 15, 24), range_of(2, 10, 19)]))
+    found = consumer_kill(shot(tmp_path, [range_of(2, 0, 9), range_of(0, 15, 24), range_of(2, 10, 19)]))
     assert found.unexplained.value == 10 + 5 + 10
-    twice = killed(shot(tmp_path, [range_of(0, 10, 19) | {"count": 20}]))
+    twice = consumer_kill(shot(tmp_path, [range_of(0, 10, 19) | {"count": 20}]))
     assert (twice.doubled.value, twice.unexplained.value) == (20, 10)
 
 
@@ -61,9 +61,9 @@ def test_what_the_pod_itself_did_twice_is_not_the_kills(tmp_path):
     made = record(tmp_path, faults=(Fault(100.0, "sigkill", "a"),), group_events=[assigned(0, "a", 0)], receipts=own)
     ledger = whole.reconciliation(doubled=[range_of(0, 0, 9)], doubled_messages=10)
     (tmp_path / "reconciliation.json").write_text(json.dumps(ledger))
-    found = killed(made)
+    found = consumer_kill(made)
     assert (found.unexplained.value, found.oldest_s.value) == (10, 0)
-    assert "0 faults" in killed(record(tmp_path, receipts=own)).unexplained.why
+    assert "0 faults" in consumer_kill(record(tmp_path, receipts=own)).unexplained.why
 
 
 def test_a_copy_is_explained_at_the_edges_of_its_range_and_of_the_kill(tmp_path):
@@ -71,7 +71,7 @@ def test_a_copy_is_explained_at_the_edges_of_its_range_and_of_the_kill(tmp_path)
 
     What began at the kill was under way: a partition stands still until the first receipt that begins later has ended.
     """
-    found = killed(shot(tmp_path, [range_of(0, 10, 10), range_of(0, 19, 19)]))
+    found = consumer_kill(shot(tmp_path, [range_of(0, 10, 10), range_of(0, 19, 19)]))
     assert (found.doubled.value, found.unexplained.value, found.oldest_s.value) == (2, 0, pytest.approx(0.2))
     spans = {"a": [(99.0, 100.0)], "b": [(100.0, 101.0), (105.0, 106.0)]}
     receipts = [receipt(pod, *span, 10) | {"first": 0, "last": 9, "checksum": 0} for pod, own in spans.items() for span in own]
@@ -79,21 +79,21 @@ def test_a_copy_is_explained_at_the_edges_of_its_range_and_of_the_kill(tmp_path)
     made = record(tmp_path / "edge", receipts=receipts, **kill)
     ledger = whole.reconciliation(doubled=[range_of(0, 0, 9) | {"count": 20}], doubled_messages=20)
     (made.folder / "reconciliation.json").write_text(json.dumps(ledger))
-    found = killed(made)
+    found = consumer_kill(made)
     assert (found.unexplained.value, found.oldest_s.value, found.standstill_s.value) == (10, 0, 6)
     still = record(tmp_path / "still", receipts=receipts[:2], **kill)
     (still.folder / "reconciliation.json").write_text(json.dumps(whole.reconciliation()))
-    assert (killed(still).unexplained.value, killed(still).standstill_s.value) == (0, None)
+    assert (consumer_kill(still).unexplained.value, consumer_kill(still).standstill_s.value) == (0, None)
 
 
 def test_more_than_one_kill_and_more_than_is_named_are_no_data(tmp_path):
     """Neither can be told apart."""
     one = Fault(100.0, "sigkill", "a")
-    assert "2 faults" in killed(record(tmp_path / "two", faults=(one, one), receipts=[])).doubled.why
+    assert "2 faults" in consumer_kill(record(tmp_path / "two", faults=(one, one), receipts=[])).doubled.why
     made = shot(tmp_path, [range_of(0, 10, 19)])
     ledger = whole.reconciliation(doubled=[range_of(0, 10, 19)], doubled_messages=11)
     (tmp_path / "reconciliation.json").write_text(json.dumps(ledger))
-    assert "more ranges are doubled than are named" in killed(made).doubled.why
+    assert "more ranges are doubled than are named" in consumer_kill(made).doubled.why
 
 
 @pytest.mark.parametrize(

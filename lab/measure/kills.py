@@ -1,4 +1,4 @@
-"""Killed: what a consumer that was killed left behind, how long its partitions stood still, and the copies a fault explains."""
+"""Kills: what a consumer that was killed left behind, how long its partitions stood still, and the copies a fault explains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lab.record.reconciliation import Range
 from lab.record.store import Record
 
 
-class Killed(Measure):
+class ConsumerKill(Measure):
     """The kill at ``t`` (epoch s) of ``pod``, which owned ``partitions``; ``doubled`` is of the whole trial.
 
     The kill explains one copy of each message that the pod had processed before it and that another receipt covers later: the
@@ -36,7 +36,7 @@ class Killed(Measure):
 
 
 @measure
-def killed(record: Record) -> Killed:
+def consumer_kill(record: Record) -> ConsumerKill:
     """Measure the one kill of the trial; no data when there was none, or what is doubled is not all named."""
     faults = record.trial.faults
     if len(faults) != 1 or faults[0].fault != KILL:
@@ -47,7 +47,7 @@ def killed(record: Record) -> Killed:
     found = explained(record, [Loss(pod, t, -math.inf, t)])
     next_ends = [receipts[(receipts["partition"] == number) & (receipts["start"] > t)]["end"].min() for number in sorted(owned)]
     waited = None if any(end != end for end in next_ends) else max((float(end) - t for end in next_ends), default=None)
-    return Killed(
+    return ConsumerKill(
         t=t,
         pod=pod,
         partitions=tuple(sorted(owned)),

@@ -1,4 +1,4 @@
-"""``python -m tests.reproduced FOLDER``: whether findings of the audit, drawn at random, hold on the real control plane.
+"""``python -m tests.reproduction FOLDER``: whether findings of the audit, drawn at random, hold on the real control plane.
 
 Each is shown on its own object, one after the other, on a binary cluster of the command's own. What can't
 be shown there, as summer time or another version of KEDA, is not tried, and counts as not reproduced.
@@ -22,7 +22,7 @@ from lab.audit.scaled import Facts, Scaled
 from lab.commands.text import table
 from lab.errors import BREACHED, HELD, InputError, one_line
 from lab.flags import SEED, Flags, whole
-from tests.defects import bench, demonstrations, objects_shown
+from tests.defects import bench, demonstrations, object_demonstrations
 from tests.defects.bench import Case, Rig
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -68,7 +68,7 @@ def show(rig: Rig, case: Case) -> Row:
     word, fault = UNTRIED, ""
     try:
         name = one.rule.replace("-", "_")
-        demonstration = getattr(demonstrations, name, None) or getattr(objects_shown, name, None)
+        demonstration = getattr(demonstrations, name, None) or getattr(object_demonstrations, name, None)
         if demonstration and (shown := demonstration(rig, case)):
             measured, said = shown
             word = REPRODUCED if math.isclose(measured, said) else OTHERWISE
@@ -95,7 +95,7 @@ def tally(rows: Iterable[Row]) -> list[list[str]]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Draw, show and print. Returns the exit code: 1 where fewer than NEEDED percent are reproduced."""
-    parser = Flags("python -m tests.reproduced", "findings of the audit on the real control plane", environment=False)
+    parser = Flags("python -m tests.reproduction", "findings of the audit on the real control plane", environment=False)
     parser.add_argument("files", nargs="+", type=Path, help="files of ScaledObjects, or folders of them")
     parser.flag("partitions", whole(1, 1000), 12, "of each topic")
     parser.flag("count", whole(1, 100_000), 100, "findings to draw")
