@@ -13,8 +13,8 @@ from lab.errors import Breach, InvalidTrial, NoData
 from lab.judge import gates
 from lab.judge.aggregate import interval
 from lab.judge.claim import Verdict, absent, judge
+from lab.judge.measure import Runs
 from lab.judge.quantity import Comparison, Quantity, Undecided, absence
-from lab.judge.runs import Runs
 from lab.measure import faults
 from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, EXACTLY_ONCE, Guarantee, guarantee
 from lab.measure.outcome import REFUTED, committed, remark

@@ -10,23 +10,27 @@ A measure is declared as a class and computed by a function:
         return Hold(growth=...)  # a float, or None where there is none
 
 Where the function raises :class:`NoData`, ``hold(record).growth`` is a quantity without a value that says why. Of the runs of a
-repeated trial, ``hold(runs).growth`` is the quantity of each run (:mod:`lab.judge.runs`). What a measure computes from its own
-quantities is then of each run too; a method that reads its details says so by :attr:`Measure.runs`.
+repeated trial, ``hold(runs).growth`` is the quantity of each run, and a claim on it held only where it holds in each. What a
+measure computes from its own quantities is then of each run too; a method that reads its details says so by
+:attr:`Measure.runs`.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, Self, TypeVar, get_type_hints, overload
 
 from lab.errors import NoData
-from lab.judge import runs
 from lab.judge.origin import UNKNOWN, Dimension, origin
 from lab.judge.quantity import Quantity, repeated
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+
+class Runs(tuple[T, ...]):
+    """What each run of one trial left, in the order of the blocks: records, or what was measured of them."""
 
 
 class Number:
@@ -59,7 +63,7 @@ class Number:
 class Detail(Generic[T]):
     """What a measure says beside its numbers, of type ``kind``. Reading it raises :class:`NoData` where there is no measure.
 
-    Of several runs it is the :class:`lab.judge.runs.Runs` of what each says.
+    Of several runs it is the :class:`Runs` of what each says.
     """
 
     def __init__(self, kind: type[T], name: str) -> None:
@@ -76,7 +80,7 @@ class Detail(Generic[T]):
         if measured is None:
             return self
         if measured.runs:
-            several: Any = runs.Runs(self.__get__(one, owner) for one in measured.runs)
+            several: Any = Runs(self.__get__(one, owner) for one in measured.runs)
             return several  # type: ignore[no-any-return]
         if measured.why:
             raise NoData(measured.why)
@@ -163,7 +167,7 @@ def measure(compute: Callable[P, M]) -> Callable[P, M]:
 
     @functools.wraps(compute)
     def measured(*given: P.args, **named: P.kwargs) -> M:
-        each = runs.each(once, given, named)
+        each = _each(once, given, named)
         return type(each[0]).of_runs(each)
 
     return measured
@@ -187,8 +191,26 @@ def quantity(unit: str, name: str, dimension: Dimension | None = None) -> Callab
 
         @functools.wraps(compute)
         def measured(*given: P.args, **named: P.kwargs) -> Quantity:
-            return repeated(runs.each(once, given, named))
+            return repeated(_each(once, given, named))
 
         return measured
 
     return decorate
+
+
+def _each(compute: Callable[..., T], given: Sequence[Any], named: Mapping[str, Any]) -> list[T]:
+    """What ``compute`` returns for each run of the arguments that are :class:`Runs`; a single result where none is.
+
+    Raises ``ValueError`` for runs that are not as many in each.
+    """
+    lengths = {len(one) for one in (*given, *named.values()) if isinstance(one, Runs)}
+    if len(lengths) > 1 or 0 in lengths:
+        raise ValueError(f"the runs to measure are {' and '.join(map(str, sorted(lengths)))} in number: they must be as many")
+
+    def of(value: Any, number: int) -> Any:
+        return value[number] if isinstance(value, Runs) else value
+
+    return [
+        compute(*(of(value, number) for value in given), **{name: of(value, number) for name, value in named.items()})
+        for number in range(next(iter(lengths), 1))
+    ]

@@ -10,9 +10,8 @@ from lab.errors import NoData
 from lab.inputs.inputs import DRAINED, PRODUCER, Inputs
 from lab.inputs.own_consumer import OFF, RECEIPTS
 from lab.judge.aggregate import total
-from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.measure import Measure, Runs, detail, measure, number
 from lab.judge.quantity import Quantity
-from lab.judge.runs import Runs
 from lab.measure.progress import uncommitted
 from lab.record.store import Record
 from lab.record.trial import COMPLETE

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lab.inputs.consumer import Balancer
+from lab.judge.measure import Runs
 from lab.judge.quantity import Quantity
-from lab.judge.runs import Runs
 from lab.measure.cost import SurplusReplicas, cost, surplus_replicas
 from lab.measure.delivery import delivery, unaccounted
 from lab.measure.dip import WorstStep, worst_dip

@@ -19,7 +19,7 @@ from lab.report.tables import Table
 
 if TYPE_CHECKING:  # a session without experiments, of a project that has the plugin installed, reads no tables
     from lab.judge.expectation import Expectations
-    from lab.judge.runs import Runs
+    from lab.judge.measure import Runs
     from lab.record.store import Record
     from lab.record.trial import Trial
 

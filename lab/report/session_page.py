@@ -15,7 +15,7 @@ from typing import Any
 
 from lab import wholefile
 from lab.errors import NoData
-from lab.judge.runs import Runs
+from lab.judge.measure import Runs
 from lab.record import store
 from lab.record.store import Record
 from lab.report import session_tables, sign_off, summary, verdict_text

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lab.judge.aggregate import interval
 from lab.judge.claim import INVALID, NO_DATA
+from lab.judge.measure import Runs
 from lab.judge.quantity import absence
-from lab.judge.runs import Runs
 from lab.measure.outcome import committed, remark
 from lab.number_format import beside, number
 from lab.record.store import Record

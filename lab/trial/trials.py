@@ -23,7 +23,7 @@ from lab.inputs.manifests import COMMITTED, Library
 from lab.inputs.scale import Scale
 from lab.inputs.variant import Variant
 from lab.inputs.workload import Workload
-from lab.judge.runs import Runs
+from lab.judge.measure import Runs
 from lab.record import store
 from lab.record.store import Record
 from lab.record.trial import Turn

@@ -14,8 +14,8 @@ from lab.errors import Breach, InvalidTrial
 from lab.evidence import Evidence, breached
 from lab.inputs.scale import Scale
 from lab.judge.expectation import Expectations, Known
+from lab.judge.measure import Runs
 from lab.judge.quantity import NO_REASON, Quantity, Undecided
-from lab.judge.runs import Runs
 from lab.measure.delivery import AT_LEAST_ONCE, EXACTLY_ONCE
 from lab.measure.lag import peak_lag
 from lab.report.running_session import RunningSession
@@ -23,7 +23,7 @@ from tests.unit.measure import similar, whole
 from tests.unit.measure.built import record
 from tests.unit.measure.test_delivery import EXACT, trial
 from tests.unit.measure.test_faults import SCHEDULE, under
-from tests.unit.measure.test_killed import done, range_of
+from tests.unit.measure.test_kills import done, range_of
 from tests.unit.measure.test_outcome import OUTCOME
 from tests.unit.report.sessions import gates
 

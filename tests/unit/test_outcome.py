@@ -24,7 +24,7 @@ from lab.errors import InputError, LabFault, NoData
 from lab.inputs.scale import Scale
 from lab.judge.measure import quantity
 from lab.judge.quantity import Quantity
-from lab.judge.runs import Runs
+from lab.judge.measure import Runs
 from lab.record.store import Record
 
 

@@ -3,11 +3,10 @@
 import pytest
 
 from lab.judge.aggregate import largest, median, total
-from lab.judge.measure import Measure, measure, number, quantity
+from lab.judge.measure import Measure, Runs, measure, number, quantity
 from lab.judge.origin import MESSAGES, RATE, TIME, UNKNOWN, UNSCALED, Dimension, Origin
 from lab.judge.pairs import discern, paired
 from lab.judge.quantity import Quantity
-from lab.judge.runs import Runs
 
 
 class Walk(Measure):

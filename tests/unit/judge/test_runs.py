@@ -7,10 +7,9 @@ import pytest
 from lab.errors import NoData
 from lab.judge.aggregate import largest, median
 from lab.judge.claim import BREACHED, HELD, NO_DATA, Repeats, judge
-from lab.judge.measure import Measure, detail, measure, number, quantity
+from lab.judge.measure import Measure, Runs, detail, measure, number, quantity
 from lab.judge.origin import MESSAGES, TIME, Origin
 from lab.judge.quantity import Quantity, in_blocks, repeated
-from lab.judge.runs import Runs
 
 
 class Hold(Measure):

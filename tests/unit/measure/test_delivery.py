@@ -6,7 +6,7 @@ import pytest
 
 from lab.errors import NoData
 from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
-from lab.judge.runs import Runs
+from lab.judge.measure import Runs
 from lab.measure.delivery import DELIVERED, UNTOLD_ID, delivery, passed_over, unaccounted, undelivered
 from lab.record.reconciliation import Range, Reconciliation
 from lab.record.store import Record, write_json

@@ -10,7 +10,7 @@ from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.judge import gates
 from lab.judge.claim import INVALID, NO_DATA
 from lab.judge.gates import GATES, VALID
-from lab.judge.runs import Runs
+from lab.judge.measure import Runs
 from lab.measure.validity import Validity, judge_validity, punctuality, validity
 from lab.record.trial import Deadlines
 from lab.trial.load import COLUMNS

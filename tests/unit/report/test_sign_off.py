@@ -8,7 +8,7 @@ import pytest
 
 from lab.charts import drawing, timeline
 from lab.judge.claim import judge
-from lab.judge.runs import Runs
+from lab.judge.measure import Runs
 from lab.measure.drain import drain
 from lab.measure.reaction.step import PARTS
 from lab.measure.scaling import policy_excess

@@ -10,7 +10,7 @@ from lab.inputs import duet
 from lab.inputs import scale as scales
 from lab.inputs.faults import Faults
 from lab.inputs.variant import policy
-from lab.judge.runs import Runs
+from lab.judge.measure import Runs
 from lab.record import store
 from lab.record.store import Record
 from lab.record.trial import Turn
