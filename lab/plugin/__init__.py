@@ -32,7 +32,7 @@ from lab.report.verdict_text import natural
 if TYPE_CHECKING:
     from lab.report.schedule import Schedule
 
-FIXTURES = ("board", "cluster", "evidence", "kafka", "keda", "prometheus", "spark", "trials")
+FIXTURES = ("evidence", "services", "trials")
 pytest_plugins = ["lab.plugin.outcomes", *(f"lab.fixtures.{name}" for name in FIXTURES)]
 
 MARKERS = (
