@@ -108,7 +108,9 @@ def foretell(live: Record, wanted: Policy, measured: bool = False) -> tuple[Clos
     known = [one for one in points(decided) if one.t >= live.profile_start]
     consumers = Consumers(live.inputs.pod_rate, START_S + pods.start_s / time, in_flight_s=InFlight.of(pods, time).mean_s)
     arrivals = candidate.part(arrived(live), known[0].t, until) if measured else None
-    closed = candidate.close([there, wanted], known, until, consumers, live.inputs.partitions, sync_s, controller, arrivals)
+    closed = candidate.play(
+        [there, wanted], known, until, consumers, live.inputs.partitions, sync_s, controller, arrivals
+    ).closed
     return closed, known[0].t - live.profile_start
 
 

@@ -5,7 +5,7 @@ A colour, with a dash for print, is a trial and nothing else. Of a repeated one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -30,16 +30,23 @@ LETTER = 6.2
 
 
 def comparison_chart(
-    curves: pd.DataFrame, title: str, subtitle: str, pairs: Sequence[tuple[str, str]] = ()
+    curves: pd.DataFrame,
+    title: str,
+    subtitle: str,
+    pairs: Sequence[tuple[str, str]] = (),
+    panels: Mapping[str, tuple[str, int]] = PANELS,
+    time: str = TIME,
 ) -> alt.VConcatChart:
     """Lag, replicas and consumed rate of up to six trials, in three panels over one axis of time.
+
+    Other ``panels`` have a title and a height in pixels each; ``time`` is the title of the axis.
 
     ``curves`` [trial, panel: lag | replicas | throughput, t, value, and run where trials are repeated], ``t`` in seconds since
     the spike began; a replica count is in force until its run's next one or its end. ``pairs`` are the sides of duets, of which
     a fourth panel has the lag of the first less that of the second. ``ValueError`` for an empty panel or too many trials.
     """
     trials = list(dict.fromkeys(curves["trial"].astype(str)))
-    if empty := [name for name in PANELS if name not in set(curves["panel"])]:
+    if empty := [name for name in panels if name not in set(curves["panel"])]:
         raise ValueError(f"comparison {title!r}: the panel {empty[0]!r} is empty")
     if len(trials) > MOST_TRIALS:
         raise ValueError(f"comparison {title!r}: {len(trials)} trials, at most {MOST_TRIALS} can be told apart")
@@ -48,9 +55,9 @@ def comparison_chart(
     times = np.linspace(*domain, drawing.CURSOR_STEPS)
     place: dict[str, Any] = {"orient": "top", "offset": 6, "direction": "horizontal", "columns": _columns(trials)}
     legend = alt.Legend(title=None, labelLimit=WIDTH - 80, symbolSize=1200, symbolStrokeWidth=2, **place)
-    panels: list[Any] = []
-    for name, (words, height) in PANELS.items():
-        x = drawing.time_axis(domain, TIME if name == list(PANELS)[-1] and not pairs else None)
+    drawn: list[Any] = []
+    for name, (words, height) in panels.items():
+        x = drawing.time_axis(domain, time if name == list(panels)[-1] and not pairs else None)
         part = curves[curves["panel"] == name].astype({"trial": str})
         spread = bands.spread(part, ends(curves) if name == "replicas" else None)
         scale = alt.Scale(domain=[0, max([1.0, *part["value"].dropna()]) * 1.07], nice=False)
@@ -60,11 +67,11 @@ def comparison_chart(
         values = {trial: drawing.values_at(times, shown[shown["trial"] == trial], "value") for trial in trials}
         marks = drawing.cursor(values, times, x).add_params(zoom, pointer)
         areas = bands.band(spread, trials, COLOURS, x, lines)
-        panels.append(alt.layer(lines, *areas, marks).properties(width=WIDTH, height=height, name=name))
+        drawn.append(alt.layer(lines, *areas, marks).properties(width=WIDTH, height=height, name=name))
     if pairs:
-        x = drawing.time_axis(domain, TIME)
-        panels.append(bands.differences(curves[curves["panel"] == "lag"], pairs, x).properties(name="difference"))
-    return drawing.stacked(panels, title, subtitle, spacing=24 if pairs else 14, legends="shared")
+        x = drawing.time_axis(domain, time)
+        drawn.append(bands.differences(curves[curves["panel"] == "lag"], pairs, x).properties(name="difference"))
+    return drawing.stacked(drawn, title, subtitle, spacing=24 if pairs else 14, legends="shared")
 
 
 def reach(times: pd.Series) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from lab.commands import scrapes
 from lab.commands.arrivals import clock_of
 from lab.errors import InputError
 from lab.foresee import backtest, candidate, scraped, shadow, sync
-from lab.foresee.candidate import Closed, Point
+from lab.foresee.candidate import Loop, Point
 from lab.foresee.group import Consumers
 from lab.foresee.scraped import MORE_S, Series
 from lab.foresee.shadow import Shadow
@@ -25,8 +25,11 @@ from lab.inputs.triggers.kafka import Kafka
 from lab.model.hpa import Controller
 
 
-def answer(options: Namespace, wanted: ScaledObject | None, controller: Controller) -> Shadow:
-    """The answer to what a Prometheus kept of the group. Raises :class:`InputError`, also where it kept too little."""
+def answer(options: Namespace, wanted: ScaledObject | None, controller: Controller) -> tuple[Shadow, Loop | None]:
+    """The answer to what a Prometheus kept of the group, and its closed loop.
+
+    Raises :class:`InputError`, also where it kept too little.
+    """
     for flag in ("prometheus", "scaledobject"):
         if not vars(options)[flag]:
             raise InputError("command line", f"--{flag}", None, "what --backtest reads: no Prometheus has windows and policies")
@@ -37,7 +40,7 @@ def answer(options: Namespace, wanted: ScaledObject | None, controller: Controll
     series = scraped.series(there, samples, options.hpa_sync_s + MORE_S, options.partitions, controller)
     decided = list(backtest.decide(series))
     trust = shadow.trust(decided, controller)
-    closed, missing = None, list[str]()
+    loop, missing = None, list[str]()
     if not trust.reasons and (wanted or options.pod_rate):
         if options.query:
             seen, _ = asked.scrapes(there, spec, end - options.backtest, end, options.query)
@@ -47,9 +50,9 @@ def answer(options: Namespace, wanted: ScaledObject | None, controller: Controll
             seen, lags = [samples[place] for place in places], [series.totals[place][0] for place in places]
             missing += _hidden(series, lags)
         points = backtest.points(seen, lags, options.start_s or 0.0)
-        closed, lacks = close(options, [there, *([wanted] if wanted else [])], points, seen[-1].t, series.sync_s, controller)
+        loop, lacks = play(options, [there, *([wanted] if wanted else [])], points, seen[-1].t, series.sync_s, controller)
         missing += lacks
-    return Shadow(
+    found = Shadow(
         scaledobject=there.name,
         hpa=there.hpa,
         since=samples[0].t,
@@ -59,9 +62,10 @@ def answer(options: Namespace, wanted: ScaledObject | None, controller: Controll
         trust=trust,
         disagreements=tuple(shadow.disagreements(decided)),
         candidate=None,
-        closed=closed,
+        closed=loop.closed if loop else None,
         missing=tuple(missing),
     )
+    return found, loop
 
 
 def _hidden(series: Series, lags: Sequence[float | None]) -> list[str]:
@@ -73,14 +77,14 @@ def _hidden(series: Series, lags: Sequence[float | None]) -> list[str]:
     return [said] if count else []
 
 
-def close(
+def play(
     options: Namespace,
     policies: Sequence[ScaledObject],
     points: Sequence[Point],
     until: float,
     sync_s: float,
     controller: Controller,
-) -> tuple[Closed | None, list[str]]:
+) -> tuple[Loop | None, list[str]]:
     """The closed loop of ``policies``, the live one first, and why it is missing. Raises :class:`InputError`."""
     if not options.pod_rate:
         return None, ["the closed loop: --pod-rate, --start-s and --partitions tell what the pods would make of the lag"]
@@ -88,7 +92,7 @@ def close(
         return None, ["the closed loop: it needs one trigger of type kafka, whose metric is the lag"]
     pods = Consumers(options.pod_rate, options.start_s, in_flight_s=options.in_flight_s)
     measured = _measured(options.profile, points[0].t, until) if options.profile else None
-    return candidate.close(policies, points, until, pods, options.partitions, sync_s, controller, measured), []
+    return candidate.play(policies, points, until, pods, options.partitions, sync_s, controller, measured), []
 
 
 def _measured(file: Path, begin: float, until: float) -> Profile:

@@ -12,28 +12,30 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from lab import clock
 from lab.commands import backtest
 from lab.commands.explain import INSTANT
 from lab.commands.profile import length
 from lab.commands.scrapes import URL
+from lab.commands.shadow_page import page
+from lab.commands.shadow_text import lines
 from lab.commands.situation import writable
 from lab.commands.sync import MOST_PARTITIONS
-from lab.commands.text import as_json, number, table
+from lab.commands.text import as_json
 from lab.errors import BREACHED, HELD, InputError, LabFault, report, together
 from lab.flags import NAME, Flags, whole
 from lab.flags import number as between
 from lab.foresee import shadow
-from lab.foresee.candidate import Closed, Comparison, Cost, Point, Range
+from lab.foresee.candidate import Comparison, Loop, Point
 from lab.foresee.in_flight import CLIENTS_COMMIT_S, InFlight
-from lab.foresee.shadow import NEEDED, Candidate, Decided, Shadow
-from lab.foresee.situation import POINTS
+from lab.foresee.shadow import Decided, Shadow
 from lab.inputs import scaledobject, scaledobject_file
 from lab.inputs.hpa_spec import DOWNSCALE_STABILIZATION_S
 from lab.inputs.scale import HPA_SYNC_S, SYNCS_S
@@ -85,6 +87,10 @@ def add_flags(parser: Flags) -> None:
     parser.flag("tolerance", between(0, 1), DEFAULTS.tolerance, "the controller's own tolerance")
     text = "the controller's own window for a scale-down, s"
     parser.flag("downscale-stabilization-s", whole(0, 3600), DOWNSCALE_STABILIZATION_S, text)
+    text = "write the answer with its curves into this file, one page that opens offline"
+    parser.flag("page", writable, None, text, "FILE.html in a folder that is there", optional=True)
+    text = "write the traffic of the closed loop into this file, for simulate, tune and play"
+    parser.flag("save-profile", writable, None, text, "FILE.yaml in a folder that is there", optional=True)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -93,8 +99,14 @@ def run(options: Namespace) -> int:
     _check(options)
     wanted = scaledobject_file.load(options.candidate).scaled if options.candidate else None
     controller = Controller(tolerance=options.tolerance, downscale_stabilization_s=options.downscale_stabilization_s)
-    answer = backtest.answer(options, wanted, controller) if options.backtest else _watched(options, wanted, controller)
-    print(as_json(asdict(answer)) if options.json else "\n".join(_lines(answer)))
+    found = backtest.answer if options.backtest else _watched
+    answer, loop = found(options, wanted, controller)
+    if loop and options.save_profile:
+        content = loop.situation.profile.to_dict()
+        options.save_profile.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    if options.page:
+        options.page.write_text(page(answer, loop), encoding="utf-8")
+    print(as_json(asdict(answer)) if options.json else "\n".join(lines(answer)))
     return BREACHED if answer.trust.reasons else HELD
 
 
@@ -106,11 +118,13 @@ def _check(options: Namespace) -> None:
             report(InputError("command line", "--backtest", None, f"a length such as 30d, which {', '.join(past)} would read"))
         if (options.pod_rate is None) != (options.start_s is None):
             report(InputError("command line", "--start-s, --pod-rate", None, "both, or neither"))
+        if options.pod_rate is None and options.save_profile:
+            report(InputError("command line", "--pod-rate", None, "what --save-profile needs: the lag and it tell the traffic"))
         if options.pod_rate is not None and options.partitions is None:
             report(InputError("command line", "--partitions", None, f"1 to {MOST_PARTITIONS:,}, for --pod-rate"))
 
 
-def _watched(options: Namespace, wanted: ScaledObject | None, controller: Controller) -> Shadow:
+def _watched(options: Namespace, wanted: ScaledObject | None, controller: Controller) -> tuple[Shadow, Loop | None]:
     """The answer to a watch, or to the file of an earlier one."""
     if options.watched:
         rows = _read(options.watched)
@@ -122,8 +136,13 @@ def _watched(options: Namespace, wanted: ScaledObject | None, controller: Contro
     return _answer(options, rows, wanted, controller)
 
 
-def _answer(options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledObject | None, controller: Controller) -> Shadow:
-    """The answer to what was watched. Raises :class:`InputError` for what can't be compared, or simulated."""
+def _answer(
+    options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledObject | None, controller: Controller
+) -> tuple[Shadow, Loop | None]:
+    """The answer to what was watched, and its closed loop.
+
+    Raises :class:`InputError` for what can't be compared, or simulated.
+    """
     seen, target, scaled = (_events(rows, kind) for kind in (HPA, None, SCALED))
     if not seen or not scaled:
         raise InputError(options.watched or "the watch", HPA if scaled else SCALED, None, "one at least, in what was seen")
@@ -133,7 +152,7 @@ def _answer(options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledOb
     decided = list(shadow.decide(live.syncs(seen, target, sync_s, until, gaps), controller, sync_s))
     trust = shadow.trust(decided, controller)
     missing = [f"{len(gaps)} times what happened was not seen one by one: is the right to watch given?"] if gaps else []
-    asked = closed = None
+    asked = loop = None
     if not trust.reasons and (wanted or options.pod_rate):
         there = scaledobject.parse(scaled[-1].object, "the live ScaledObject")
         if wanted:
@@ -143,9 +162,9 @@ def _answer(options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledOb
                     "what the candidate asks for: its windows were never full of what the live HPA saw: watch longer"
                 )
         policies = [there, *([wanted] if wanted else [])]
-        closed, lacks = backtest.close(options, policies, points(decided), until, sync_s, controller)
+        loop, lacks = backtest.play(options, policies, points(decided), until, sync_s, controller)
         missing += lacks
-    return Shadow(
+    found = Shadow(
         scaledobject=scaled[-1].name,
         hpa=seen[-1].name,
         since=float(rows[0]["t"]),
@@ -155,9 +174,10 @@ def _answer(options: Namespace, rows: Sequence[dict[str, Any]], wanted: ScaledOb
         trust=trust,
         disagreements=tuple(shadow.disagreements(decided)),
         candidate=asked,
-        closed=closed,
+        closed=loop.closed if loop else None,
         missing=tuple(missing),
     )
+    return found, loop
 
 
 def _events(rows: Sequence[dict[str, Any]], kind: str | None) -> list[Watched]:
@@ -214,82 +234,3 @@ def _watch(options: Namespace, file: Path) -> None:
     with file.open("a", encoding="utf-8") as lines:
         last = {"t": clock.now(), "kind": WATCH, "name": options.name, "event": "END", "object": {"gaps": gaps}}
         lines.write(json.dumps(last) + "\n")
-
-
-def _lines(answer: Shadow) -> Iterator[str]:
-    """The answer as text: first how far the model can be trusted."""
-    trust = answer.trust
-    seen = "watched" if answer.scrape_s is None else f"scraped every {answer.scrape_s:.3g} s"
-    yield (
-        f"{answer.scaledobject}: {answer.hpa} {seen} from {_clock(answer.since)} to {_clock(answer.until)} UTC; a sync every "
-        f"{answer.sync_s:.4g} s, {trust.syncs:,} in all, of which {trust.silent:,} changed nothing"
-    )
-    share = "no data" if trust.agreement is None else f"{trust.agreement:.4g} %"
-    yield (
-        f"trust: of {trust.judged:,} syncs the model decided {trust.agreed:,} as the live HPA did, {share}; "
-        f"{NEEDED} % are needed; {trust.steps:,} of them changed the replicas"
-    )
-    apart = {
-        trust.warming: f"within the {trust.memory_s:,g} s that the HPA remembers of what was not seen",
-        trust.edges: "at the edge of a window or a period" + (", or of a scrape" if answer.scrape_s else ""),
-        trust.unread: "whose decision can't be read",
-    }
-    yield from (f"apart: {count:,} syncs {why}" for count, why in apart.items() if count)
-    for one in answer.disagreements[:10]:
-        reasons = "; ".join(one.reasons)
-        yield f"otherwise: {_clock(one.at)}  live {one.before} -> {one.live}, model {one.before} -> {one.model}: {reasons}"
-    yield from (f"no verdict: {reason}" for reason in trust.reasons)
-    if answer.candidate:
-        yield from _candidate(answer.candidate)
-    if answer.closed:
-        yield from _closed(answer.closed)
-    yield from (f"no data: {line}" for line in answer.missing)
-
-
-def _candidate(asked: Candidate) -> Iterator[str]:
-    yield f"\n{asked.candidate} on the same metrics, from {_clock(asked.since)} UTC on"
-    rows = [["", "pod-minutes", "flips", "steps", "most replicas"]]
-    for name, one in (("live", asked.live), ("candidate", asked.asked)):
-        rows.append([name, number(one.pod_minutes), str(one.flips), str(one.steps), str(one.most_replicas)])
-    yield table(rows, numbers=range(1, 5))
-    if asked.exact_until is None:
-        yield "its replicas never differ, so all of it is exact"
-    else:
-        share = f"{100 * asked.exact:.3g} % of the time"
-        yield f"exact until {_clock(asked.exact_until)}, {share}: then its replicas differ, by which another lag would follow"
-    yield f"within one replica for {100 * asked.near:.3g} % of the time"
-    if asked.hidden:
-        yield f"at {asked.hidden:,} syncs KEDA's cap hid the lag: the candidate is taken to stay there"
-    changes = [["time", "metrics", "live", "candidate"]]
-    before: tuple[int, int] | None = None
-    for row in asked.rows:
-        if before != (row.live, row.candidate):
-            values = ", ".join(map(number, row.metrics))
-            changes.append([_clock(row.at), values, str(row.live), str(row.candidate)])
-        before = row.live, row.candidate
-    yield table(changes, numbers=range(1, 4))
-
-
-def _closed(closed: Closed) -> Iterator[str]:
-    rates = f"{closed.lowest_rate:,.3g} to {closed.highest_rate:,.3g} messages/s"
-    yield f"\nclosed loop, simulated on the traffic {'of --profile' if closed.measured else 'that the lag tells'}, {rates}"
-    each: list[tuple[str, Cost]] = [("live, as it was", closed.live), ("live, simulated", closed.simulated)]
-    each += [("candidate, simulated", closed.candidate)] if closed.candidate else []
-    rows = [["", "pod-minutes", "flips", "peak lag", "oldest event (s)"]]
-    for name, one in each:
-        rows.append([name, number(one.pod_minutes), str(one.flips), number(one.peak_lag), number(one.worst_age_s)])
-    yield table(rows, numbers=range(1, 5))
-    minutes, lag = f"{closed.pod_minutes_error:+.1%} of pod-minutes", f"{closed.peak_lag_error:+.1%} of peak lag"
-    yield f"known error, that of the live one: {minutes}, {closed.flips_error:+d} flips, {lag}"
-    ranges = (("live", closed.simulated_range), ("candidate", closed.candidate_range))
-    if said := "; ".join(f"{name} {_range(one)}" for name, one in ranges if one):
-        yield f"by the point of the HPA's sync and of the commits at which traffic comes ({len(POINTS)} points): {said}"
-
-
-def _range(one: Range) -> str:
-    (few, many), (least, most) = one.pod_minutes, one.flips
-    return f"{number(few)} to {number(many)} pod-minutes, {least if least == most else f'{least} to {most}'} flips"
-
-
-def _clock(t: float) -> str:
-    return f"{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S}"

@@ -6,15 +6,15 @@ lagThreshold for each partition. Where the live cap acts, the lag is hidden.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 import numpy as np
 
 from lab.errors import InputError
 from lab.foresee import scraped, sync
-from lab.foresee.curve import worst_age
+from lab.foresee.curve import Curve, worst_age
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation
@@ -32,6 +32,7 @@ _KAFKAS = {"lagThreshold", "activationLagThreshold", "allowIdleConsumers", "boot
 _OWN = {KAFKA: _KAFKAS, APACHE: _KAFKAS, "prometheus": {"threshold", "activationThreshold"}}
 LACKS_S = 60.0  # of a measured traffic, at either end: a scrape or two
 RANGE_S = 86_400.0  # simulated at each point of a sync, no longer: in a longer time bursts come at all of them anyway
+LIVE, SIMULATED, CANDIDATE = "live, as it was", "live, simulated", "candidate, simulated"
 SEEN = "a trigger that the live ScaledObject has too, but for its thresholds: its metric is all that the live HPA saw"
 
 
@@ -201,7 +202,51 @@ def part(seen: Profile, begin: float, until: float) -> Profile | None:
     return Profile((Step(0.0, steps[0].rate, BASELINE), *steps[1:]), until - begin)
 
 
-def close(
+@dataclass(frozen=True)
+class Loop:
+    """The model's play of ``policies``, the live one first, from the first of ``points`` until epoch s ``until``.
+
+    The traffic is that of ``situation``. ``curves`` are by SIMULATED and CANDIDATE, in s from the first of ``points``.
+    """
+
+    policies: Sequence[ScaledObject]
+    points: Sequence[Point]
+    until: float
+    situation: Situation
+    measured: bool
+    curves: Mapping[str, Curve]
+
+    @property
+    def live(self) -> Curve:
+        """What the group did, as far as its syncs saw it, in s from the first of them."""
+        seen = [*self.points, replace(self.points[-1], t=self.until)]
+        t, lag = (np.array([getattr(one, name) for one in seen], dtype=float) for name in ("t", "lag"))
+        replicas, ready = (np.array([getattr(one, name) for one in seen], dtype=int) for name in ("replicas", "ready"))
+        return Curve(t - t[0], lag, replicas, ready)
+
+    @property
+    def closed(self) -> Closed:
+        """What each costs, and how far the play of the live one is from what the group did."""
+        rates = [step.rate for step in self.situation.profile.steps]
+        known = _known(self.points, self.until)
+        played = zip(self.policies, self.curves.values(), strict=True)
+        (simulated, its_range), *others = [_outcome(self.situation, *both) for both in played]
+        return Closed(
+            measured=self.measured,
+            lowest_rate=min(rates),
+            highest_rate=max(rates),
+            live=known,
+            simulated=simulated,
+            candidate=others[0][0] if others else None,
+            pod_minutes_error=simulated.pod_minutes / known.pod_minutes - 1 if known.pod_minutes else 0.0,
+            flips_error=simulated.flips - known.flips,
+            peak_lag_error=simulated.peak_lag / known.peak_lag - 1 if known.peak_lag else 0.0,
+            simulated_range=its_range,
+            candidate_range=others[0][1] if others else None,
+        )
+
+
+def play(
     policies: Sequence[ScaledObject],
     points: Sequence[Point],
     until: float,
@@ -210,42 +255,27 @@ def close(
     sync_s: float,
     controller: Controller,
     measured: Profile | None = None,
-) -> Closed:
+) -> Loop:
     """The closed loop of the live ScaledObject, and of a candidate where there is one, on the traffic that was ``measured``.
 
     It begins with the first of ``points``. None: what their lag tells. Raises :class:`InputError` for what is not simulated.
     """
     profile = measured or traffic(points, until, pods)
-    rates = [step.rate for step in profile.steps]
     situation = Situation(
         profile,
         np.full(partitions, 1 / partitions),
         pods,
         sync_s=sync_s,
         controller=controller,
-        backlog=max(0.0, points[0].lag - rates[0] * pods.in_flight_s),
+        backlog=max(0.0, points[0].lag - profile.steps[0].rate * pods.in_flight_s),
         replicas=points[0].replicas,
         swing=(0.0, 2 * pods.in_flight_s),  # of pods that commit together, from just after a commit to just before
     )
-    known = _known(points, until)
-    (simulated, its_range), *others = [_outcome(situation, one) for one in policies]
-    return Closed(
-        measured=measured is not None,
-        lowest_rate=min(rates),
-        highest_rate=max(rates),
-        live=known,
-        simulated=simulated,
-        candidate=others[0][0] if others else None,
-        pod_minutes_error=simulated.pod_minutes / known.pod_minutes - 1 if known.pod_minutes else 0.0,
-        flips_error=simulated.flips - known.flips,
-        peak_lag_error=simulated.peak_lag / known.peak_lag - 1 if known.peak_lag else 0.0,
-        simulated_range=its_range,
-        candidate_range=others[0][1] if others else None,
-    )
+    curves = dict(zip((SIMULATED, CANDIDATE), (simulate(situation, one) for one in policies), strict=False))
+    return Loop(policies, points, until, situation, measured is not None, curves)
 
 
-def _outcome(situation: Situation, scaled: ScaledObject) -> tuple[Cost, Range | None]:
-    curve = simulate(situation, scaled)
+def _outcome(situation: Situation, scaled: ScaledObject, curve: Curve) -> tuple[Cost, Range | None]:
     cost = Cost(curve.pod_minutes, curve.flips, curve.peak_lag, worst_age(curve, situation.arrivals))
     if situation.end > RANGE_S:
         return cost, None

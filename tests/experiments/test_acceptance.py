@@ -32,8 +32,8 @@ pytestmark = [allure.epic("Scaling on lag"), allure.feature("Acceptance")]
 
 SHORT = {"profile": "spike", "policy": "lag-4500", "workload": slim(start_s=30), "scale": "standard"}
 WHOLE = {"profile": "acceptance", "policy": "recommended", "workload": slim(start_s=45), "scale": "standard"}
-# events/s of lab.host.speed, by the lab's own pilot: two whole cores did 253,000 and more, six tenths of them 205,000. On these a
-# pod that starts takes the cores of those at work.
+# events/s of lab.host.speed, by the lab's own pilot. Two whole cores did 253,000 and more. Six tenths of them did 205,000:
+# then a pod that starts takes the cores of those at work.
 SPEED = 230_000
 
 

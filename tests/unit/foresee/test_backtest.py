@@ -115,7 +115,7 @@ def test_trials_are_decided_and_played_as_they_were(records, scrape_s):
         start_s, end = record.inputs.workload.start_s + 3, samples[-1].t
         points = backtest.points([samples[one] for one in places], [series.totals[one][0] for one in places], start_s)
         pods = Consumers(record.inputs.pod_rate, start_s, in_flight_s=2.5)
-        found = candidate.close([record.policy], points, end, pods, record.inputs.partitions, SYNC_S, controller)
+        found = candidate.play([record.policy], points, end, pods, record.inputs.partitions, SYNC_S, controller).closed
         assert abs(found.pod_minutes_error) < 0.05
         assert found.flips_error == 0
 
@@ -214,13 +214,13 @@ def test_the_closed_loop_comes_back_to_the_group_that_it_was_seen_of():
     places = np.searchsorted(curve.t, times, side="right") - 1
     columns = (times, *(one[places].tolist() for one in (curve.lag, curve.replicas, curve.working)))
     points = [Point(*row) for row in zip(*columns, strict=True)]
-    found = candidate.close([scaled], points, profile.duration, consumers, 120, SYNC_S, hpa.DEFAULTS)
+    found = candidate.play([scaled], points, profile.duration, consumers, 120, SYNC_S, hpa.DEFAULTS).closed
     assert abs(found.pod_minutes_error) < 0.1
     assert abs(found.flips_error) <= 1
     assert found.lowest_rate < min(rates) < max(rates) < found.highest_rate < 1.5 * max(rates)
     longer = replace(profile, duration=profile.duration + 1800, begins_at=EPOCH)
     seen = candidate.part(longer, 0, profile.duration)
-    again = candidate.close([scaled], points, profile.duration, consumers, 120, SYNC_S, hpa.DEFAULTS, seen)
+    again = candidate.play([scaled], points, profile.duration, consumers, 120, SYNC_S, hpa.DEFAULTS, seen).closed
     assert (again.measured, again.pod_minutes_error, again.flips_error) == (True, pytest.approx(0, abs=0.01), 0)
     assert (again.lowest_rate, again.highest_rate) == (min(rates), max(rates))
 
@@ -237,7 +237,7 @@ def test_the_point_of_a_sync_at_which_a_burst_comes_has_a_range(tmp_path, monkey
 
     def closed(profile):
         first = [Point(0.0, 500.0, 4, 4)]
-        return candidate.close([wanted], first, profile.duration, pods, 24, 15.0, hpa.DEFAULTS, profile)
+        return candidate.play([wanted], first, profile.duration, pods, 24, 15.0, hpa.DEFAULTS, profile).closed
 
     found = closed(bursts)
     least, most = found.simulated_range.pod_minutes
