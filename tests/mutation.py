@@ -40,7 +40,6 @@ JUDGE = {  # by module, the tests in tests/unit/judge
     "origin": ("origin",),
     "pairs": ("pairs",),
     "quantity": ("quantity", "runs", "origin"),
-    "runs": ("runs",),
     "samples": ("statistics",),
 }
 RECONCILE = ("tests/unit/record/test_reconcile.py", "tests/unit/record/test_fold.py")
