@@ -22,7 +22,9 @@ def test_the_page_has_what_is_printed_and_the_curves(tmp_path, capsys):
     assert main([*asked, *pods, f"--save-profile={traffic}", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     text = page.read_text()
+    assert text.startswith("<!DOCTYPE html>")
     shown = text.rpartition("<h1>Shadow of orders</h1>")[2]
+    assert shown.count('<div id="vega-chart">') == 1
     assert f"Of {answer['trust']['judged']} syncs the model decided" in shown
     assert all(f">{number(answer['closed'][one]['pod_minutes'])}<" in shown for one in ("live", "simulated", "candidate"))
     assert all(name in shown for name in (LIVE, SIMULATED, CANDIDATE, "Traffic (messages/s)", "Replicas (pods)"))
