@@ -58,7 +58,7 @@ def connect(kubeconfig: Path, context: str | None = None) -> client.ApiClient:
     return api
 
 
-def dynamic(api: client.ApiClient) -> DynamicClient:
+def dynamic_client(api: client.ApiClient) -> DynamicClient:
     """A client for every kind that the apiserver of ``api`` has, which leaves no file of what it learned.
 
     The library would keep one in the temporary folder, by the server's address: another session's may be there, or another
@@ -69,7 +69,7 @@ def dynamic(api: client.ApiClient) -> DynamicClient:
 
 def objects(api: client.ApiClient, wanted: Iterable[Mapping[str, Any]], namespace: str | None = None) -> None:
     """Apply each object, in ``namespace`` unless it names its own. Raises :class:`LabFault` with the apiserver's reason."""
-    known = dynamic(api)
+    known = dynamic_client(api)
     for item in wanted:
         resource = known.resources.get(api_version=item["apiVersion"], kind=item["kind"])
         name = item["metadata"]["name"]
@@ -97,7 +97,7 @@ def create_namespace(api: client.ApiClient, name: str) -> None:
 
 def delete(api: client.ApiClient, unwanted: Iterable[Mapping[str, Any]], namespace: str) -> None:
     """Delete each object and its dependents, in the background; an object that is not there is no fault."""
-    known = dynamic(api)
+    known = dynamic_client(api)
     for item in unwanted:
         resource = known.resources.get(api_version=item["apiVersion"], kind=item["kind"])
         body = {"propagationPolicy": "Background"}

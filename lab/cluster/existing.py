@@ -163,7 +163,7 @@ def _kubernetes(api: client.ApiClient, access: Access) -> dict[str, str]:
 
 def _keda(api: client.ApiClient) -> None:
     try:
-        apply.dynamic(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
+        apply.dynamic_client(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
     except ResourceNotFoundError:
         raise LabFault("the cluster has no KEDA: no ScaledObject of keda.sh/v1alpha1") from None
     apply.wait_for_api_service(api, keda.EXTERNAL_METRICS, ANSWER_S, lambda: None)

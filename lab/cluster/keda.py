@@ -91,7 +91,7 @@ def on_loopback(configuration: Mapping[str, Any], port: int, ca: Path) -> dict[s
 
 def scaled_objects(api: client.ApiClient) -> Resource:
     """KEDA's ScaledObjects as a resource of Kubernetes' dynamic client."""
-    found: Resource = apply.dynamic(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
+    found: Resource = apply.dynamic_client(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
     return found
 
 

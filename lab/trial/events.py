@@ -107,7 +107,7 @@ def _scale_to(event: events.ScaleTo, stage: Stage) -> dict[str, Any]:
 
 @perform.register
 def _pause_scaling(event: events.PauseScaling, stage: Stage) -> dict[str, Any]:
-    resource = apply.dynamic(stage.api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
+    resource = apply.dynamic_client(stage.api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
     name = stage.inputs.policy.name
     body = {"metadata": {"name": name, "annotations": _PAUSED}}
     resource.patch(body=body, name=name, namespace=stage.namespace, content_type="application/merge-patch+json")

@@ -80,7 +80,7 @@ def roll(stage: Stage) -> int:
     """Begin a rolling restart; returns the generation of the template with which it is through."""
     at = datetime.fromtimestamp(clock.now(), UTC).isoformat()
     body = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED: at}}}}}
-    resource = apply.dynamic(stage.api).resources.get(api_version="apps/v1", kind=stage.owner(CONSUMER))
+    resource = apply.dynamic_client(stage.api).resources.get(api_version="apps/v1", kind=stage.owner(CONSUMER))
     content_type = "application/merge-patch+json"
     patched = resource.patch(body=body, name=CONSUMER, namespace=stage.namespace, content_type=content_type)
     return int(patched.metadata.generation)

@@ -52,7 +52,7 @@ class Transitions:
         self.now: dict[tuple[str, str], dict[str, Any]] = {}
         self.gaps: list[WatchGap] = []
         self.fault: str | None = None  # why an event could not be kept, which makes the file worthless
-        dynamic = apply.dynamic(api)
+        dynamic = apply.dynamic_client(api)
         only = names or {}
         self._sources = {kind: Kind(dynamic, version, kind, namespace, only.get(kind, "")) for version, kind in kinds}
         for kind in self._sources:
@@ -137,7 +137,7 @@ class Transitions:
 
 def scaled_object(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any]:
     """The ScaledObject ``name`` as the API server has it."""
-    resource = apply.dynamic(api).resources.get(api_version=KEDA[0], kind=SCALED)
+    resource = apply.dynamic_client(api).resources.get(api_version=KEDA[0], kind=SCALED)
     found: dict[str, Any] = resource.get(name=name, namespace=namespace, _request_timeout=REQUEST_S).to_dict()
     return found
 
@@ -168,7 +168,7 @@ def group(api: client.ApiClient, namespace: str, name: str) -> tuple[tuple[tuple
     target = scale.get("apiVersion") or "apps/v1", scale.get("kind") or "Deployment"
     made = (found.get("status") or {}).get("hpaName") or f"keda-hpa-{name}"
     kinds, names = (AUTOSCALING, KEDA, target), {HPA: made, SCALED: name, target[1]: scale["name"]}
-    dynamic = apply.dynamic(api)
+    dynamic = apply.dynamic_client(api)
     for version, kind in kinds:
         _, there = Kind(dynamic, version, kind, namespace, names[kind]).objects()
         if not there:

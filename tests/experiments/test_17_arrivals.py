@@ -39,10 +39,9 @@ def price(runs):
     return median(scale_events(run).flips for run in runs), median(cost(run).pod_minutes for run in runs)
 
 
-def calmest(found):
+def calmest(prices):
     """The name of the policy that flips least, and of those the cheapest; one that has no data comes last."""
-    prices = {name: [math.inf if one.value is None else one.value for one in price(runs)] for name, runs in found.items()}
-    return min(prices, key=prices.__getitem__)
+    return min(prices, key=lambda name: [math.inf if one.value is None else one.value for one in prices[name]])
 
 
 @allure.story("A trigger on arrivals beside the one on lag, on ten bursts")
@@ -57,11 +56,9 @@ def test_arrivals_beside_lag_end_the_flapping(trials, evidence):
         claim(beside.flips == 0, "with a trigger on arrivals a window that is longer than a lull ends the flapping", MODEL)
         claim(beside.above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)
 
-    best = calmest(found)
     prices = {name: price(runs) for name, runs in found.items()}
-    said = {
-        name: f"{name} flipped {flips:.0f} times for {minutes:.1f} pod-minutes" for name, (flips, minutes) in prices.items()
-    }
+    best = calmest(prices)
+    said = {name: f"{name}: {flips:.0f} flips, {minutes:.1f} pod-minutes" for name, (flips, minutes) in prices.items()}
     others = ", ".join(text for name, text in said.items() if name != best)
     evidence.conclude("triggers", TRIGGERS[best], f"on ten bursts {said[best]}; {others}")
 

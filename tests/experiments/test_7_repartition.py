@@ -8,8 +8,8 @@ Method. Profile ``repartition``: 30 pods' worth of traffic while 24 partitions b
 with a refresh of 1 s or 300 s, latest, each cure, and by_duration in Java.
 
 Asserted. With a refresh of a second new partitions are consumed within 10 s and the group passes 24. Earliest and by_duration
-pass over nothing, latest does. A group at its ceiling (``lag-4500``) reads none. The forced rebalance dips by less than 20 %
-and ends within 5 s. A cure repeats nothing.
+pass over nothing, latest does. A classic group at its ceiling (``lag-4500``) reads none. The forced rebalance dips by less than
+20 % and ends within 5 s. A cure repeats nothing.
 
 Refuted by a deeper dip, or a message that earliest passes over.
 """
@@ -25,6 +25,7 @@ from lab.inputs.events import Grow, SetAssignmentInterval
 from lab.inputs.inputs import REPLAYED
 from lab.inputs.workload import Workload
 from lab.judge.bounds import DIP, RECOVERY_S
+from lab.measure import lateness
 from lab.measure.delivery import AT_LEAST_ONCE, delivery
 from tests.experiments.measure.repartition import ForcedRebalance, forced_rebalance, repartition
 from tests.experiments.sources import DELIVERY
@@ -51,7 +52,11 @@ NO_LATE_COMMIT = (
     "foretold by docs/upstream/librdkafka-commit-after-metadata-change: with range a member has given its partitions up before "
     "it joins, and KIP-848 has no generation that a late commit meets"
 )
-PR_5190 = "librdkafka #5190 (open) and #2917: an assigned partition that its metadata lacks waits for the refresh"
+SEES = "KIP-848: the coordinator sees them itself; so did two first runs, on a busy machine"
+# Java's client asks again where an empty partition has no offset for a time, but not before request.timeout.ms, 30 s.
+ASKED_AGAIN = (
+    "two first runs, on a busy machine: read 29 to 32 s after the assignment, and those that were not empty within 1 s"
+)
 
 
 @pytest.fixture
@@ -167,19 +172,19 @@ def test_a_cure_for_added_partitions(trials, evidence, cure):
 
 
 @pytest.mark.stretch
-@allure.story("A group at its ceiling does not see new partitions")
-@allure.label("known", "librdkafka #5190")
-def test_a_broker_that_assigns_them_does_not_show_them(trials, evidence):
-    """KIP-848 at the ceiling, with the default refresh: the broker assigns new partitions, and librdkafka reads none."""
+@allure.story("A broker that assigns shows new partitions to a group at its ceiling")
+def test_a_broker_that_assigns_shows_them_at_the_ceiling(trials, evidence):
+    """KIP-848 with the default refresh, where a classic group sees none: the broker assigns them, and they are read."""
     work = slim(balancer=Balancer.CONSUMER.value, metadata_refresh_ms=DEFAULT_MS)
     found = trials.blocks({"KIP-848, refresh 300 s": PLAN | {"policy": "lag-4500", "workload": work}})
     (runs,) = found.values()
     report_forced(evidence, found)
+    grew = repartition(runs)
+    evidence.report("KIP-848, refresh 300 s: new partitions", {"all consumed after (s)": grew.consumed_s})
 
     with evidence.of(found, delivery=AT_LEAST_ONCE) as claim:
-        handed = forced_rebalance(runs).handed_over
-        claim(handed >= 24, "the broker assigns the new partitions without a refresh", "KIP-848: the coordinator sees them")
-        claim(repartition(runs).unconsumed == 24, "a member reads none that its own metadata lacks", PR_5190)
+        claim(forced_rebalance(runs).handed_over >= 24, "the broker assigns the new partitions without a refresh", SEES)
+        claim(grew.unconsumed == 0, "a member reads each new partition before its own refresh", SEES)
 
 
 @pytest.mark.stretch
@@ -197,13 +202,13 @@ def test_by_duration_passes_nothing_over(trials, evidence):
         evidence.report(name, {"passed over": grew.skipped, "all new partitions consumed after (s)": grew.consumed_s})
 
     with evidence.of(found, delivery=None) as claim:
-        lost = repartition(latest).skipped
+        lost, waited = repartition(latest).skipped, lateness.oldest(kept)
         claim.control(lost > 0, "with reset latest the messages from before the assignment are lost", "KIP-1327")
         claim(repartition(kept).skipped == 0, "by_duration reads new partitions from their beginning", "KIP-1106: by time")
-        claim(repartition(kept).consumed_s < SOON_S, SOON, PILOT)
+        claim(waited > 20, "a partition that was empty when its member looked is read after request.timeout.ms", ASKED_AGAIN)
 
     evidence.conclude(
         "auto.offset.reset",
-        "by_duration, with Kafka's Java client",
-        f"it passed over {repartition(kept).skipped:,} messages, and latest {repartition(latest).skipped:,}",
+        "earliest, with Java too",
+        f"by_duration passed nothing over, and its oldest event waited {waited:.0f} s; latest passed over {lost:,} messages",
     )

@@ -87,7 +87,7 @@ def test_the_live_board_draws_every_panel(source, trial):
 
 def test_kubernetes_takes_every_object_of_grafana(cluster):
     """The API server admits each as it is, in a dry run, and would not admit a misspelt one."""
-    dynamic = apply.dynamic(cluster.api())
+    dynamic = apply.dynamic_client(cluster.api())
 
     def admit(item):
         resource = dynamic.resources.get(api_version=item["apiVersion"], kind=item["kind"])

@@ -227,7 +227,7 @@ def act(kubeconfig, everything, kind, version, verb):
     path = path.format(namespace="default")
     body = {"apiVersion": version, "kind": kind, **BODY} if verb == "create" else None
     method, target = {"list": ("get", path), "create": ("post", path), "delete": ("delete", f"{path}/none")}[verb]
-    dynamic = apply.dynamic(config.new_client_from_config(str(kubeconfig)))
+    dynamic = apply.dynamic_client(config.new_client_from_config(str(kubeconfig)))
     try:
         dynamic.request(method, target, body=body, query_params=[("dryRun", "All")])
     except ApiException as error:
@@ -238,7 +238,7 @@ def act(kubeconfig, everything, kind, version, verb):
 @pytest.mark.parametrize("identity", DENIED)
 def test_a_component_may_not_do_what_is_not_its_work(cluster, identity):
     """The act is denied by RBAC or the node authorizer, and it is not to the session's own identity."""
-    everything, plane = apply.dynamic(cluster.api()), cluster.plane
+    everything, plane = apply.dynamic_client(cluster.api()), cluster.plane
     status, words = act(plane.run / "certs" / f"{identity}.kubeconfig", everything, *DENIED[identity])
     assert status == 403, words
     assert identity.rpartition("-")[2] in words

@@ -123,7 +123,7 @@ def test_keda_refuses_a_deployment_that_an_hpa_has(admitted):
         return ""
 
     def taken():
-        resource = apply.dynamic(api).resources.get(api_version=scaled["apiVersion"], kind=scaled["kind"])
+        resource = apply.dynamic_client(api).resources.get(api_version=scaled["apiVersion"], kind=scaled["kind"])
         return bool(resource.get(name=scaled["metadata"]["name"], namespace=namespace).metadata.finalizers)
 
     apply.objects(api, [deployment, hpa], namespace)

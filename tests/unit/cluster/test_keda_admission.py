@@ -165,5 +165,5 @@ def test_the_webhooks_are_kedas_at_another_address(tmp_path):
 def test_a_client_leaves_no_file_of_the_kinds_that_there_are(cluster, tmp_path, monkeypatch):
     """In the temporary folder it would be read by a session whose cluster has the same address."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert apply.dynamic(cluster.api()).resources.get(api_version="v1", kind="Pod").namespaced
+    assert apply.dynamic_client(cluster.api()).resources.get(api_version="v1", kind="Pod").namespaced
     assert list(tmp_path.iterdir()) == []

@@ -58,7 +58,7 @@ def place(cluster, keda):
 def test_what_is_read_back_is_what_was_written(cluster, keda, place):
     """After KEDA has made it its own and made the HPA, which is the model's too: empty behavior, memory and all."""
     original = written(cluster.pod_bootstrap, place)
-    hpas = apply.dynamic(cluster.api()).resources.get(api_version="autoscaling/v2", kind="HorizontalPodAutoscaler")
+    hpas = apply.dynamic_client(cluster.api()).resources.get(api_version="autoscaling/v2", kind="HorizontalPodAutoscaler")
     copied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(original)}
     sent = original | {"metadata": original["metadata"] | {"annotations": copied}}
     keda.create(body=sent, namespace=place)

@@ -97,7 +97,7 @@ def test_a_watch_event_that_can_not_be_kept_is_told(
     file: Path | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the watch itself ends by an error that is none of a connection."""
-    monkeypatch.setattr("lab.cluster.apply.dynamic", lambda _: None)
+    monkeypatch.setattr("lab.cluster.apply.dynamic_client", lambda _: None)
     monkeypatch.setattr("lab.trial.watch.Kind", lambda *_: Kind())
     watched = Transitions(None, "x", file or tmp_path / "lines", (("v1", "Pod"),))
     watched.wait(lambda: watched.fault, SOON_S, "the fault")

@@ -49,7 +49,7 @@ def test_a_restart_changes_the_template_of_what_makes_the_pods(monkeypatch, owne
         return SimpleNamespace(metadata=SimpleNamespace(generation=2))
 
     resources = SimpleNamespace(get=lambda api_version, kind: SimpleNamespace(patch=partial(patch, kind)))
-    monkeypatch.setattr("lab.cluster.apply.dynamic", lambda _: SimpleNamespace(resources=resources))
+    monkeypatch.setattr("lab.cluster.apply.dynamic_client", lambda _: SimpleNamespace(resources=resources))
     running.api, running.namespace, running.check, running.owner = None, "trial-x", None, lambda name: owner
     running.transitions.wait = lambda condition, *rest: waited.append(condition())
     assert perform(Restart(), running) == {"pods": 2}
