@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 from lab.errors import InputError
+from lab.inputs.consumer import Balancer
 from lab.inputs.profile import Profile
 from lab.inputs.workload import MOST_PARTITIONS
 
@@ -61,7 +62,7 @@ class Brokers:
 class Context:
     """What an event is checked against: the trial's ``runtime`` and ``policy``, and what holds before the event begins.
     ``brokers`` are the trial's own, None where it runs on the cluster's. Its ``partitions`` are on so many ``topics``. The
-    broker ``assigns`` them where the group is one of KIP-848."""
+    ``balancer`` is the group's."""
 
     runtime: str
     policy: Decider
@@ -69,7 +70,7 @@ class Context:
     earlier: tuple[Event, ...] = ()
     brokers: Brokers | None = None
     topics: int = 1
-    assigns: bool = False
+    balancer: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class SetAssignmentInterval(Event):
         """A classic group has no such setting, and what a cluster that exists may keep of its groups is its owner's."""
         if context.runtime == "existing":
             return "none on an existing cluster, whose settings are not the lab's"
-        if not context.assigns:
+        if context.balancer != Balancer.CONSUMER:
             return "a workload with balancer consumer: members of a classic group assign their partitions themselves"
         return "" if _whole(self.interval_ms, 0, MOST_INTERVAL_MS) else f"0 to {MOST_INTERVAL_MS:,} ms"
 

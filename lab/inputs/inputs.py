@@ -20,7 +20,6 @@ from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.adopt import Replaced, adopt
 from lab.inputs.anchor import Window
-from lab.inputs.consumer import Balancer
 from lab.inputs.controller import LagController
 from lab.inputs.events import Brokers, Context, During, Event, Grow, from_list, schedule, to_list
 from lab.inputs.faults import Faults, Injection, planned, source
@@ -252,8 +251,7 @@ def read(
             raise InputError("trial", "brokers", brokers, "none but on binary, whose brokers are the lab's")
     _check_topics(workload.topics, partitions, policy, where, driver)
     traffic = given.compressed(scale.time, scale.rate)
-    assigns = workload.balancer == Balancer.CONSUMER
-    context = Context(runtime, policy, partitions, brokers=brokers, topics=workload.topics, assigns=assigns)
+    context = Context(runtime, policy, partitions, brokers=brokers, topics=workload.topics, balancer=workload.balancer)
     return Inputs(
         profile_name=file_label(profile_name),
         policy_name=variant.label(file_label(variant.base), policies.parse(base, policy_file).lag_threshold),
