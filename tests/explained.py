@@ -22,9 +22,9 @@ from lab.commands import scrapes
 from lab.commands.text import table
 from lab.errors import InputError, NoData
 from lab.flags import Flags
-from lab.foresee import scraped
+from lab.foresee import live_hpa
 from lab.foresee.explain import Explanation, between, decided_by, explain
-from lab.foresee.scraped import Sample, Series
+from lab.foresee.live_hpa import Sample, Series
 from lab.foresee.situation import controller_of
 from lab.inputs.scale import HPA_SYNC_S
 from lab.inputs.scaledobject import ScaledObject
@@ -48,7 +48,7 @@ class Truth:
     by: str
 
 
-def truths(record: Record, caps: scraped.Totals) -> list[Truth]:
+def truths(record: Record, caps: live_hpa.Totals) -> list[Truth]:
     """The syncs that the model decides as the log has them."""
     found = []
     for one in replayed(record.hpa_syncs, controller_of(record.scale)):
@@ -105,7 +105,7 @@ def compare(
     samples = (of_lag if exporter else scrapes.of_record)(record, every_s, phase * every_s)
     ats = [one.at for one in record.hpa_syncs]
     sync_s = median(other - one for one, other in pairwise(ats))
-    series = scraped.series(policy, samples, sync_s, record.inputs.partitions, controller_of(record.scale))
+    series = live_hpa.series(policy, samples, sync_s, record.inputs.partitions, controller_of(record.scale))
     known = [one for one in truths(record, series.caps) if samples[0].t < one.t < samples[-1].t]
     steps = [one for one in known if one.before != one.after]
     if events:
@@ -132,7 +132,7 @@ def suited(folder: Path) -> Iterator[Record]:
         try:
             record = store.opened(path)
             if isinstance(record.policy, ScaledObject) and len(record.hpa_syncs) > 2 and not record.policy.pause:
-                scraped.series(record.policy, scrapes.of_record(record, record.scale.hpa_sync_s), 1.0)
+                live_hpa.series(record.policy, scrapes.of_record(record, record.scale.hpa_sync_s), 1.0)
                 yield record
         except (InputError, NoData):
             continue

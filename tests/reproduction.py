@@ -18,7 +18,7 @@ from random import Random
 
 from lab.audit import findings
 from lab.audit.objects import Fleet
-from lab.audit.scaled import Facts, Scaled
+from lab.audit.scaledobject import Facts, Scaled
 from lab.commands.text import table
 from lab.errors import BREACHED, HELD, InputError, one_line
 from lab.flags import SEED, Flags, whole

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from lab import typed, wholefile
+from lab import validation, wholefile
 from lab.errors import InputError
 from lab.record.seal import checksum
 
@@ -51,7 +51,7 @@ def read(folder: Path) -> Lock:
     file = folder / LOCK
     if not file.is_file():
         raise InputError(file, "file", "none", "the lock of the archive, as a clone of the lab's repository has it")
-    return typed.read_file(Lock, file)
+    return validation.read_file(Lock, file)
 
 
 def write(lock: Lock, folder: Path) -> None:

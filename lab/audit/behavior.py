@@ -10,7 +10,7 @@ from functools import lru_cache
 from lab.audit.bounds import LEAST
 from lab.audit.objects import Path, at, mapping, whole
 from lab.audit.rules import ERROR, INFORMATION, OUTAGE, WARNING, ZERO, Hit, rule
-from lab.audit.scaled import BEHAVIOR, Scaled
+from lab.audit.scaledobject import BEHAVIOR, Scaled
 from lab.inputs.hpa_spec import Behavior, HpaSpec, Metric, Policy, Rules
 from lab.model import hpa
 from lab.model.hpa import Controller, State

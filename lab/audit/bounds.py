@@ -11,7 +11,7 @@ from typing import Any
 from lab.audit import schema
 from lab.audit.objects import Path, at, listed, mapping, whole
 from lab.audit.rules import CAP, ERROR, INFORMATION, REMOVED, TRIGGERS, WARNING, ZERO, Hit, rule
-from lab.audit.scaled import ANNOTATIONS, BEHAVIOR, HPA_CONFIG, Scaled, tolerance_of
+from lab.audit.scaledobject import ANNOTATIONS, BEHAVIOR, HPA_CONFIG, Scaled, tolerance_of
 from lab.audit.trigger import Trigger
 from lab.errors import shown
 from lab.inputs import scaledobject

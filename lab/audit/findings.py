@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from lab.audit import behavior, bounds, cure, scaler, triggers, workload
 from lab.audit.objects import SCALED, Fleet, Item, Path, dotted, listed, mapping
 from lab.audit.rules import SEVERITIES, Hit, Rule, link
-from lab.audit.scaled import Facts, Scaled
+from lab.audit.scaledobject import Facts, Scaled
 from lab.errors import InputError, together
 from lab.inputs import scaledobject_file
-from lab.typed import Strict
+from lab.validation import Strict
 from lab.yamltext import Document, documents
 
 GROUPS = (scaler, triggers, bounds, behavior, workload)

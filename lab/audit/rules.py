@@ -34,7 +34,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: ``check`` is asked of each ScaledObject (:class:`lab.audit.scaled.Scaled`), or once of the fleet.
+    """A rule: ``check`` is asked of each ScaledObject (:class:`lab.audit.scaledobject.Scaled`), or once of the fleet.
 
     ``condition`` and ``cure`` are in the words of docs/audit.md. ``threads`` are public ones. ``test`` is the project's test
     that shows the behaviour on the real control plane; "" where it was read in the source alone. ``needs`` is the flag without

@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.audit.objects import MOST_PARTITIONS, Path
 from lab.audit.rules import ERROR, INFORMATION, LAG, REMOVED, TIMES, WARNING, Hit, rule
-from lab.audit.scaled import MODIFIERS, RESOURCES, Scaled
+from lab.audit.scaledobject import MODIFIERS, RESOURCES, Scaled
 from lab.audit.trigger import Trigger
 from lab.errors import closest
 from lab.inputs.triggers import cron, external, kafka, prometheus, resource

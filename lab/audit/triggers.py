@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from lab.audit.bounds import MOST, PARTITIONS, first_kept
 from lab.audit.objects import Path, whole
 from lab.audit.rules import ERROR, INFORMATION, OUTAGE, TRIGGERS, WARNING, Hit, rule
-from lab.audit.scaled import BEHAVIOR, MODIFIERS, RESOURCES, Scaled
+from lab.audit.scaledobject import BEHAVIOR, MODIFIERS, RESOURCES, Scaled
 from lab.audit.trigger import Trigger
 from lab.inputs import modifiers
 from lab.inputs.triggers import cron

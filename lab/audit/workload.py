@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.audit.objects import SCALED, WORKLOADS, Fleet, Item, Path, at, listed, text, whole
 from lab.audit.rules import ERROR, MANY, REMOVED, WARNING, Hit, rule
-from lab.audit.scaled import RESOURCES, Facts, Scaled
+from lab.audit.scaledobject import RESOURCES, Facts, Scaled
 
 _GRACE: Path = ("spec", "template", "spec", "terminationGracePeriodSeconds")
 _API_QPS = 20.0  # patches/s that KEDA's operator may send as it is shipped (--kube-api-qps)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from lab import typed
+from lab import validation
 from lab.audit.findings import Audit
 from lab.commands.text import SCHEMA
 from lab.foresee.choice import Reason
@@ -22,7 +22,7 @@ from lab.foresee.shadow import Shadow
 from lab.foresee.sync import Sync
 from lab.foresee.traffic import Errors, Phase
 from lab.judge.claim import Verdict
-from lab.typed import Strict
+from lab.validation import Strict
 
 Number = float | None
 
@@ -184,7 +184,7 @@ KINDS: dict[str, Any] = {
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema, which takes the answer of any command; under ``$defs`` is that of each."""
-    found, made = TypeAdapter.json_schemas([(name, "validation", typed.adapter(kind)) for name, kind in KINDS.items()])
+    found, made = TypeAdapter.json_schemas([(name, "validation", validation.adapter(kind)) for name, kind in KINDS.items()])
     for reference in found.values():
         answer = made["$defs"][str(reference["$ref"]).rpartition("/")[2]]
         answer["properties"] = {"schema": {"const": SCHEMA}} | answer["properties"]

@@ -21,7 +21,7 @@ from lab import yamlfile, yamltext
 from lab.audit import findings
 from lab.audit.findings import Audit, Finding
 from lab.audit.rules import ERROR, INFORMATION, SEVERITIES, WARNING, link
-from lab.audit.scaled import Facts, Version
+from lab.audit.scaledobject import Facts, Version
 from lab.commands.text import as_json
 from lab.errors import BAD_INPUT, BREACHED, HELD, InputError, one_line, printable
 from lab.flags import NAME, Flags, Kind, choice, number, whole

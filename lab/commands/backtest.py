@@ -13,10 +13,10 @@ from pathlib import Path
 from lab.commands import scrapes
 from lab.commands.arrivals import clock_of
 from lab.errors import InputError
-from lab.foresee import backtest, candidate, scraped, shadow, sync
+from lab.foresee import backtest, candidate, live_hpa, shadow, sync
 from lab.foresee.candidate import Loop, Point
 from lab.foresee.group import Consumers
-from lab.foresee.scraped import MORE_S, Series
+from lab.foresee.live_hpa import MORE_S, Series
 from lab.foresee.shadow import Shadow
 from lab.inputs import profile, scaledobject_file
 from lab.inputs.profile import Profile
@@ -37,7 +37,7 @@ def answer(options: Namespace, wanted: ScaledObject | None, controller: Controll
     end = time.time() if options.to is None else options.to
     asked, spec = scrapes.Prometheus(options.prometheus, options.namespace), sync.hpa_of(there)
     samples, _ = asked.scrapes(there, spec, end - options.backtest, end, "")
-    series = scraped.series(there, samples, options.hpa_sync_s + MORE_S, options.partitions, controller)
+    series = live_hpa.series(there, samples, options.hpa_sync_s + MORE_S, options.partitions, controller)
     decided = list(backtest.decide(series))
     trust = shadow.trust(decided, controller)
     loop, missing = None, list[str]()

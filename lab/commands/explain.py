@@ -15,9 +15,9 @@ from lab.commands.sync import MOST_PARTITIONS
 from lab.commands.text import as_json
 from lab.errors import InputError
 from lab.flags import Flags, Kind, number, whole
-from lab.foresee import explain, scraped, sync
+from lab.foresee import explain, live_hpa, sync
 from lab.foresee.explain import Explained, Explanation
-from lab.foresee.scraped import MORE_S, Series
+from lab.foresee.live_hpa import MORE_S, Series
 from lab.foresee.situation import controller_of
 from lab.inputs import scaledobject, scaledobject_file
 from lab.inputs.scale import HPA_SYNC_S, SYNCS_S
@@ -97,7 +97,7 @@ def _record(options: Namespace) -> tuple[str, Series, Sequence[str]]:
         raise InputError(options.record, "policy", type(policy).__name__, "a ScaledObject")
     sync_s = record.scale.hpa_sync_s + MORE_S
     samples = scrapes.of_record(record, record.scale.hpa_sync_s / A_SYNC)
-    return policy.name, scraped.series(policy, samples, sync_s, record.inputs.partitions, controller_of(record.scale)), ()
+    return policy.name, live_hpa.series(policy, samples, sync_s, record.inputs.partitions, controller_of(record.scale)), ()
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ def _live(options: Namespace, begin: float | None, end: float | None) -> tuple[s
         raise InputError("command line", "--scaledobject, --context", " and ".join(chosen) or None, allowed)
     known = _in_cluster(options, begin or 0.0) if options.context else _in_files(options)
     scaled, partitions, notes = known.scaled, options.partitions, known.notes
-    scraped.check(scaled)
-    capped = any(map(scraped.capped, scaled.triggers))
+    live_hpa.check(scaled)
+    capped = any(map(live_hpa.capped, scaled.triggers))
     if options.csv:
         samples = scrapes.of_csv(options.csv, sync.labels(scaled))
         if partitions is None and capped:
@@ -130,7 +130,7 @@ def _live(options: Namespace, begin: float | None, end: float | None) -> tuple[s
         partitions = partitions or count
         if partitions is None and capped:
             notes = (*notes, "KEDA's cap is taken for the metric: --partitions, of the topic, tells it")
-    series = scraped.series(scaled, samples, options.hpa_sync_s + MORE_S, partitions)
+    series = live_hpa.series(scaled, samples, options.hpa_sync_s + MORE_S, partitions)
     return scaled.name, series.pinned(known.steps) if known.steps else series, notes
 
 

@@ -21,7 +21,7 @@ from lab import project, yamltext
 from lab.audit import findings
 from lab.audit.findings import Finding
 from lab.audit.objects import SCALED, Item
-from lab.audit.scaled import Facts
+from lab.audit.scaledobject import Facts
 from lab.commands import audit, ending, simulate, situation
 from lab.commands.situation import Question, writable
 from lab.commands.text import WIDTH, code, curve, escaped, fenced, number

@@ -22,7 +22,7 @@ from lab import yamlfile, yamltext
 from lab.audit.objects import listed, mapping
 from lab.errors import InputError, LabFault, report, together
 from lab.flags import Kind
-from lab.foresee.scraped import Sample
+from lab.foresee.live_hpa import Sample
 from lab.inputs.hpa_spec import MAX_REPLICAS, HpaSpec
 from lab.inputs.scaledobject import ScaledObject
 

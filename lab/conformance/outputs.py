@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from lab import typed
+from lab import validation
 from lab.conformance.seen import Owned, Seen
 from lab.errors import InputError
 from lab.kafka.lag import LagReader
@@ -77,7 +77,7 @@ class Outputs:
         wrong = ""
         for row in rows:
             try:
-                report: contract.Report = typed.read(contract.Report, row, "a report")
+                report: contract.Report = validation.read(contract.Report, row, "a report")
             except InputError as error:
                 wrong = wrong or str(error)
                 continue
@@ -129,7 +129,7 @@ class Outputs:
     def _receipt(self, row: Any) -> None:
         seen = self._seen
         try:
-            typed.read(contract.Receipt, row, f"record {self._at[self._receipts] - 1} of $RECEIPTS_TOPIC")
+            validation.read(contract.Receipt, row, f"record {self._at[self._receipts] - 1} of $RECEIPTS_TOPIC")
         except InputError as error:
             seen.bad_receipt = seen.bad_receipt or str(error)
             return

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from lab.foresee import explain, shadow
 from lab.foresee.candidate import Point
-from lab.foresee.scraped import Sample, Series, observed
+from lab.foresee.live_hpa import Sample, Series, observed
 from lab.foresee.shadow import AGREED, EDGE, OTHERWISE, UNREAD, WARMING, Decided, Live
 from lab.model.hpa_log import Replayed, Seen, Sync
 

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 import numpy as np
 
 from lab.errors import InputError
-from lab.foresee import scraped, sync
+from lab.foresee import live_hpa, sync
 from lab.foresee.curve import Curve, worst_age
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import simulate
@@ -55,7 +55,7 @@ class Comparison:
             if source not in sources:
                 raise InputError(scaled.where, f"spec.triggers[{place}]", source[0], SEEN)
             there = sources.index(source)
-            count = scraped.counted(wanted, partitions)
+            count = live_hpa.counted(wanted, partitions)
             _check_cap(live.triggers[there], wanted, count, scaled.where)
             self._pairs.append((there, live.triggers[there], wanted, count))
 
@@ -98,7 +98,7 @@ def _check_cap(live: Trigger, wanted: Trigger, partitions: int | None, where: st
     for name, on in (("limitToPartitionsWithLag", live.limit_to_lagging), ("ensureEvenDistributionOfPartitions", live.even)):
         if on:
             raise InputError(where, name, "true", "the live lagThreshold with it: what KEDA answers then hides the lag")
-    if partitions is None and (scraped.capped(live) or scraped.capped(wanted)):
+    if partitions is None and (live_hpa.capped(live) or live_hpa.capped(wanted)):
         raise InputError("command line", "--partitions", None, "the partitions of the topic: KEDA caps the lag by them")
 
 
@@ -107,8 +107,8 @@ def _answer(live: Trigger, wanted: Trigger, milli: int, partitions: int | None) 
     if not isinstance(live, Kafka) or not isinstance(wanted, Kafka) or _alike(live, wanted):
         return milli
     messages, most = milli // 1000, partitions or 0
-    if scraped.capped(live) and messages == most * live.lag_threshold:  # the lag is as much, or more
-        surely = scraped.capped(wanted) and messages >= (most + 1) * wanted.lag_threshold
+    if live_hpa.capped(live) and messages == most * live.lag_threshold:  # the lag is as much, or more
+        surely = live_hpa.capped(wanted) and messages >= (most + 1) * wanted.lag_threshold
         return most * wanted.lag_threshold * 1000 if surely else None
     return lag.capped(wanted, messages, most, most)[0] * 1000
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from lab.foresee.scraped import Series, Totals, observed
+from lab.foresee.live_hpa import Series, Totals, observed
 from lab.model import hpa
 from lab.model.hpa import Decision, State
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from lab.errors import NoData
 from lab.foresee.group import Floats
 from lab.inputs.profile import BASELINE, Profile, Step
-from lab.typed import Strict
+from lab.validation import Strict
 
 Bools = npt.NDArray[np.bool_]
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lab import typed
+from lab import validation
 from lab.errors import InputError
 from lab.inputs import clients
 from lab.inputs.events import OWN_BROKERS, Context, During, Event, KillBroker
 from lab.inputs.profile import Profile
 from lab.inputs.scale import Scale
 from lab.inputs.workload import Workload
-from lab.typed import Strict
+from lab.validation import Strict
 
 KINDS = ("sigkill", "sigstop", "sigterm", "slow", "evict", "rollout", "drain", "storm", "full")
 KILL, STOP, TERMINATE, SLOW, EVICT, ROLLOUT, DRAIN, STORM, FULL = KINDS
@@ -295,4 +295,4 @@ def load(file: Path) -> Listed:
         raise InputError(file, "content", str(error), allowed) from None
     if not rows:
         raise InputError(file, "faults", rows, allowed)
-    return Listed(typed.read(list[Injection], rows, file, "faults"), told)
+    return Listed(validation.read(list[Injection], rows, file, "faults"), told)

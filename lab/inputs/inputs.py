@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from lab import typed, yamlfile, yamltext
+from lab import validation, yamlfile, yamltext
 from lab.errors import InputError
 from lab.inputs import anchor, clients, fidelity, manifests, own_consumer, profile, scaledobject, scaledobject_file, topics
 from lab.inputs import policy as policies
@@ -33,7 +33,7 @@ from lab.inputs.steps import ReplicaSteps
 from lab.inputs.triggers.parsing import check_topics
 from lab.inputs.variant import Variant, file_label
 from lab.inputs.workload import DEPLOYMENT, PARTITIONS, STATEFUL_SET, Workload
-from lab.typed import Strict
+from lab.validation import Strict
 
 log = logging.getLogger("lab.inputs")
 
@@ -142,7 +142,7 @@ class Inputs:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], where: object) -> Inputs:
         """The inputs that :meth:`to_dict` wrote, with the same id. Raises :class:`InputError`, which names ``where``."""
-        plain = typed.read(PlainInputs, content, where, "inputs.")
+        plain = validation.read(PlainInputs, content, where, "inputs.")
         if plain.brokers is not None:
             plain.brokers.check(where)
         read = {one.name: getattr(plain, one.name) for one in fields(PlainInputs)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import comb
 from pathlib import Path
 
-from lab import typed, yamlfile
+from lab import validation, yamlfile
 from lab.errors import InputError
 from lab.judge.claim import BREACHED, HELD, Verdict
 
@@ -18,7 +18,7 @@ LEVEL = 0.05  # of a claim: a session and the known runs differ where chance alo
 
 
 @dataclass(frozen=True)
-class Known(typed.Strict):
+class Known(validation.Strict):
     """What ``sessions`` found of a claim: it ``held`` in some ``of`` its runs; ``seen`` is a number with a unit."""
 
     held: int
@@ -77,7 +77,7 @@ def chance(held: int, runs: int, known_held: int, known_runs: int) -> float:
 
 def read(file: Path, suite: str) -> Expectations:
     """What ``file`` expects of ``suite``: a mapping of suite, test id and sentence. Raises :class:`InputError`."""
-    suites = typed.read(dict[str, dict[str, dict[str, Known]]], yamlfile.read(file), file)
+    suites = validation.read(dict[str, dict[str, dict[str, Known]]], yamlfile.read(file), file)
     for name, tests in suites.items():
         for test, claims in tests.items():
             for sentence, known in claims.items():

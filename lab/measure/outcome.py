@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from lab import typed, wholefile, yamlfile
+from lab import validation, wholefile, yamlfile
 from lab.errors import InputError
 from lab.inputs.scale import REAL, Scale
 from lab.judge.origin import Origin
@@ -90,7 +90,7 @@ NOTHING = Outcome(REAL, (), ())
 
 def read(file: Path) -> Outcome:
     """The outcome in ``file``. Raises :class:`InputError` for one that can't be used."""
-    found = typed.read(Outcome, yamlfile.read(file), file)
+    found = validation.read(Outcome, yamlfile.read(file), file)
     for n, row in enumerate(found.rows):
         if row.verdict not in WORDS:
             raise InputError(file, f"rows[{n}].verdict", row.verdict, f"one of {', '.join(WORDS)}")

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from lab import typed
-from lab.typed import Strict
+from lab import validation
+from lab.validation import Strict
 
 FILE = Path(__file__).with_name("consumer.schema.json")
 VERSION = 1  # a field that is added, or that means something else, makes the next one
@@ -62,7 +62,7 @@ LINES, SHOWN = 20, 200  # of the end of an output, and characters of a line
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of what a consumer writes; each kind is a definition in it."""
-    kinds = {kind.__name__: typed.adapter(kind).json_schema() for kind in KINDS}
+    kinds = {kind.__name__: validation.adapter(kind).json_schema() for kind in KINDS}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"what a consumer writes, version {VERSION}",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from lab.foresee.scraped import MORE_S
+from lab.foresee.live_hpa import MORE_S
 from lab.foresee.shadow import KEPT, NEW, UNKNOWN, Live
 from lab.model import hpa
 from lab.model.hpa import HpaSpec

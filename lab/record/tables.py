@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lab import typed
+from lab import validation
 from lab.errors import NoData
 from lab.inputs.own_consumer import OFF, RECEIPTS
 from lab.record import trial as trials
@@ -62,7 +62,7 @@ class Tables:
     @cached_property
     def reconciliation(self) -> Reconciliation:
         """The content of reconciliation.json. Raises :class:`InputError` for one that is not what a trial writes."""
-        return typed.read_file(Reconciliation, self.file("reconciliation.json"))
+        return validation.read_file(Reconciliation, self.file("reconciliation.json"))
 
     samples = _stored("samples")  # of Prometheus
     load = _stored("load")  # the machine's while the trial ran, in seconds that only grow; what could not be had is NaN

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo
 
-from lab import typed, wholefile
+from lab import validation, wholefile
 from lab.host.machine import Machine
 from lab.inputs.anchor import Schedule
 from lab.inputs.faults import CONSUMER, Injection
@@ -20,7 +20,7 @@ from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.inputs.inputs import Inputs, PlainInputs
 from lab.model.baseline import Baseline
 from lab.record.seal import FILE, checksums, complete
-from lab.typed import Strict
+from lab.validation import Strict
 
 SCHEMA = 2
 RUNNING = "running"  # how a trial ended that no session has said the end of
@@ -191,7 +191,7 @@ class Trial(Strict):
 
     def to_json(self) -> dict[str, Any]:
         """The content of trial.json, the version of the schema first."""
-        content: dict[str, Any] = typed.adapter(Trial).dump_python(self, mode="json", by_alias=True)
+        content: dict[str, Any] = validation.adapter(Trial).dump_python(self, mode="json", by_alias=True)
         return {"schema": content.pop("schema"), **content}
 
     def write(self, folder: Path) -> None:
@@ -207,12 +207,12 @@ class Trial(Strict):
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of trial.json."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **typed.adapter(Trial).json_schema()}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **validation.adapter(Trial).json_schema()}
 
 
 def read(folder: Path) -> Trial:
     """The trial of the record in ``folder``. Raises :class:`InputError` for a trial.json that is not what a trial writes."""
-    return typed.read_file(Trial, folder / FILE, SCHEMA, "this record is of another version")
+    return validation.read_file(Trial, folder / FILE, SCHEMA, "this record is of another version")
 
 
 if __name__ == "__main__":  # python -m lab.record.trial > lab/record/trial.schema.json

@@ -105,12 +105,12 @@ def section(results: Path, session: Session) -> list[Section]:
 
     Raises :class:`InputError` for a changes.json of other content.
     """
-    from lab import typed  # whoever judges has no pydantic
+    from lab import validation  # whoever judges has no pydantic
 
     file = results / FILE
     if not file.is_file():
         return []
-    found = typed.read_file(Changes, file, SCHEMA, "judge the series again")
+    found = validation.read_file(Changes, file, SCHEMA, "judge the series again")
     words = {main.key: (f"{main.test.name}: {main.row.objective}", main.row.unit) for main in main_numbers(session)}
     rows = []
     for one in found.changes:

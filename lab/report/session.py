@@ -223,7 +223,9 @@ class Session:
 
 def read(results: Path) -> Session | None:
     """The session in ``results``, None where it left none. Raises :class:`InputError` for a session.json of other content."""
-    from lab import typed  # whoever writes needs no model
+    from lab import validation  # whoever writes needs no model
 
     file = results / FILE
-    return typed.read_file(Session, file, SCHEMA, "judge the records again with --from-records") if file.is_file() else None
+    return (
+        validation.read_file(Session, file, SCHEMA, "judge the records again with --from-records") if file.is_file() else None
+    )

@@ -20,7 +20,7 @@ from kubernetes.client.exceptions import ApiException
 from lab import cluster as clusters
 from lab.audit.findings import Finding
 from lab.audit.objects import mapping
-from lab.audit.scaled import RESOURCES, Scaled
+from lab.audit.scaledobject import RESOURCES, Scaled
 from lab.audit.trigger import Trigger
 from lab.cluster import Cluster, broker
 from lab.cluster.broker import Broker

@@ -26,7 +26,7 @@ from lab.kafka import forms
 from lab.trial import addresses, runner
 from lab.wait import until
 from tests.experiments.workloads import slim
-from tests.faults import secured
+from tests.faults import secure_broker
 
 pytestmark = pytest.mark.services
 
@@ -71,7 +71,7 @@ def named(cluster, image=None, kubeconfig=None):
 @pytest.fixture(scope="module")
 def theirs():
     """The broker that takes logins as a company's does."""
-    started, run, guard = runs.start(secured.start)
+    started, run, guard = runs.start(secure_broker.start)
     try:
         yield started
     finally:
@@ -164,7 +164,7 @@ def test_a_trial_on_a_cluster_that_is_there(listener, access, theirs, reference,
     assert {one["scaler"] for one in answers} == {"kafkaScaler", "apacheKafkaScaler"}
     applied = yamlfile.read(record.folder / "inputs" / "scaledobject-orders.yaml")["spec"]["triggers"]
     assert [one["authenticationRef"] for one in applied] == [{"name": addresses.LOGIN}] * 2
-    secret = secured.PASSWORD.split()[0] if listener == "scram" else there.kafka_settings["ssl.key.pem"].splitlines()[2]
+    secret = secure_broker.PASSWORD.split()[0] if listener == "scram" else there.kafka_settings["ssl.key.pem"].splitlines()[2]
     files = [file for file in record.folder.rglob("*") if file.is_file()]
     assert [file for file in files if secret.encode() in file.read_bytes()] == []
     assert (reference()["spec"], reference().get("status", {}).get("scaledobjects", "")) == (untouched, "")
@@ -200,7 +200,7 @@ def test_a_login_that_is_refused_is_one_line_before_anything_is_created(access, 
     for case, (listener, _, reason) in REFUSED.items():
         assert lines[case].startswith(f"--lab-bootstrap-servers: Kafka does not answer at {right[listener].bootstrap}: ")
         assert reason in lines[case]
-        assert not any(text in lines[case] for text in ("\n", "wrong", secured.PASSWORD))
+        assert not any(text in lines[case] for text in ("\n", "wrong", secure_broker.PASSWORD))
     assert standing(to(access, right["mutual"])) == before
 
 

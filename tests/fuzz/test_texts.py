@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lab import paths, yamlfile
 from lab.audit import findings
-from lab.audit.scaled import Facts
+from lab.audit.scaledobject import Facts
 from lab.errors import LONGEST, InputError, Unusable
 from lab.inputs import profile, scaledobject_file, workload
 from tests.thoroughness import fuzz_cases

@@ -13,7 +13,7 @@ import numpy as np
 
 from lab.audit import findings
 from lab.audit.findings import Finding
-from lab.audit.scaled import Facts
+from lab.audit.scaledobject import Facts
 from lab.board.figures import FONT, GRID, TEXT
 from lab.board.panels import ASKED, DELIVERED, QUIET
 from lab.commands import simulate as figures

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from lab import typed, wholefile
+from lab import validation, wholefile
 from lab.errors import InputError
 from lab.record.ledger import CHECKPOINT, INGESTED, LEDGER, VERDICT, ingested
 from lab.record.ledger.fold import BIN_NS, arrow_schema
@@ -71,7 +71,7 @@ def conclude(spark: SparkSession, record: Path) -> Reconciliation:
         pq.write_table(pa.Table.from_pandas(rates(left.scheduled, frame), RATES), record / "rates.parquet")
         write_json(record / VERDICT, asdict(verdict))  # the last: without it all are written again
     _close(ledger, files["events"])
-    return typed.read_file(Reconciliation, record / VERDICT)
+    return validation.read_file(Reconciliation, record / VERDICT)
 
 
 def rates(scheduled: pd.DataFrame, receipts: pd.DataFrame) -> pd.DataFrame:

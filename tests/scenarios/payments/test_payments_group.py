@@ -20,18 +20,18 @@ import pytest
 
 from lab.record.store import write_json
 from tests.experiments.sources import DESIGN, SHUTDOWN
-from tests.scenarios.payments import mixed
+from tests.scenarios.payments import mixed_assignors
 from tests.scenarios.payments.measure.shutdown import STEPS, departures, longest_shutdown, shutdowns
 from tests.scenarios.payments.trials import run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 
 MIXTURES = {
-    "range, then cooperative-sticky": (mixed.RANGE, mixed.COOPERATIVE),
-    "cooperative-sticky, then range": (mixed.COOPERATIVE, mixed.RANGE),
-    "range and roundrobin, then roundrobin": (mixed.BOTH_EAGER, mixed.ROUND_ROBIN),
-    "cooperative-sticky or range": (mixed.EITHER,),
-    "cooperative-sticky, then KIP-848": (mixed.COOPERATIVE, mixed.KIP_848),
+    "range, then cooperative-sticky": (mixed_assignors.RANGE, mixed_assignors.COOPERATIVE),
+    "cooperative-sticky, then range": (mixed_assignors.COOPERATIVE, mixed_assignors.RANGE),
+    "range and roundrobin, then roundrobin": (mixed_assignors.BOTH_EAGER, mixed_assignors.ROUND_ROBIN),
+    "cooperative-sticky or range": (mixed_assignors.EITHER,),
+    "cooperative-sticky, then KIP-848": (mixed_assignors.COOPERATIVE, mixed_assignors.KIP_848),
 }
 
 
@@ -42,7 +42,7 @@ def mixtures(request, results):
     file = (stored or results) / "payments-assignors.json"
     if stored is None:
         bootstrap = request.getfixturevalue("bootstrap")
-        write_json(file, {name: mixed.observe(bootstrap, members) for name, members in MIXTURES.items()})
+        write_json(file, {name: mixed_assignors.observe(bootstrap, members) for name, members in MIXTURES.items()})
     return json.loads(file.read_text())
 
 
@@ -74,7 +74,7 @@ def test_a_member_with_another_assignor_is_refused(mixtures):
         found = mixtures[order]
         first, second = found["members"]["member-1"], found["members"]["member-2"]
         assert "INCONSISTENT_GROUP_PROTOCOL" in second["errors"], order
-        assert (second["owned"], first["owned"]) == ([], [*range(mixed.PARTITIONS)]), order
+        assert (second["owned"], first["owned"]) == ([], [*range(mixed_assignors.PARTITIONS)]), order
         assert found["assignor"] == first["strategy"]["partition.assignment.strategy"], "the group did not fall back"
     common = mixtures["range and roundrobin, then roundrobin"]
     assert common["assignor"] == "roundrobin"

@@ -4,7 +4,7 @@ import yaml
 
 from lab.audit import cure, findings
 from lab.audit.rules import REMOVED
-from lab.audit.scaled import Facts
+from lab.audit.scaledobject import Facts
 
 BASE = """
 apiVersion: keda.sh/v1alpha1

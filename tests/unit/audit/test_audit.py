@@ -15,7 +15,7 @@ from lab.__main__ import main
 from lab.audit import cure, findings
 from lab.audit.findings import RULES
 from lab.audit.rules import ERROR, REMOVED
-from lab.audit.scaled import Facts
+from lab.audit.scaledobject import Facts
 from tests.unit.audit.objects import BASE, CONTENT, PROMETHEUS, audit, other, text_of, workload
 
 OF_PARTITIONS = ("idle-replicas", "one-past-partitions", "unreachable-last")

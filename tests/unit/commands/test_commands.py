@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab import paths, typed
+from lab import paths, validation
 from lab.charts import drawing
 from lab.commands import answers
 from lab.commands.text import SCHEMA
@@ -274,7 +274,7 @@ def test_the_published_schema_is_of_what_is_printed(lab, tmp_path):
     for command, words in asked.items():
         content = json.loads(lab(command, *words, "--json"))
         assert content.pop("schema") == SCHEMA
-        typed.read(answers.KINDS[command], content, command)
+        validation.read(answers.KINDS[command], content, command)
 
 
 def test_a_file_on_standard_input_is_simulated(lab, monkeypatch):

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from lab import typed
+from lab import validation
 from lab.__main__ import main
 from lab.commands import answers, scrapes
-from lab.foresee import backtest, candidate, scraped, shadow
+from lab.foresee import backtest, candidate, live_hpa, shadow
 from lab.foresee.candidate import Point
 from lab.foresee.group import Consumers
-from lab.foresee.scraped import Sample
+from lab.foresee.live_hpa import Sample
 from lab.foresee.shadow import AGREED, EDGE, OTHERWISE, UNREAD, WARMING
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
@@ -52,7 +52,7 @@ def past(every_s, scaled=None):
 
 def words(samples, scaled=None):
     """What is said of each sync."""
-    return [one.word for one in backtest.decide(scraped.series(scaled or policy(SLOW), samples, SYNC_S))]
+    return [one.word for one in backtest.decide(live_hpa.series(scaled or policy(SLOW), samples, SYNC_S))]
 
 
 @pytest.mark.parametrize("every_s", [5.0, 15.0])
@@ -107,7 +107,7 @@ def test_trials_are_decided_and_played_as_they_were(records, scrape_s):
     """By their scrapes alone: every sync that is judged, pod-minutes within 5 %, and as many flips."""
     for record in records:
         samples, controller = scrapes.of_record(record, scrape_s, scrape_s / 3), controller_of(record.scale)
-        series = scraped.series(record.policy, samples, SYNC_S, record.inputs.partitions, controller)
+        series = live_hpa.series(record.policy, samples, SYNC_S, record.inputs.partitions, controller)
         trust = shadow.trust(list(backtest.decide(series)), controller)
         assert (trust.reasons, trust.agreed) == ((), trust.judged)
         assert trust.syncs == pytest.approx(len(record.hpa_syncs), rel=0.02)
@@ -151,7 +151,7 @@ def test_the_answer_begins_with_the_trust_line_and_ends_with_the_closed_loop(ask
     assert main([*given, '--query=kafka_consumergroup_lag{topic="orders"}', "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content.pop("schema") == 1
-    answer = typed.read(answers.KINDS["shadow"], content, "shadow")
+    answer = validation.read(answers.KINDS["shadow"], content, "shadow")
     assert (answer.scrape_s, answer.closed.live.worst_age_s) == (15, None)
     assert answer.closed.simulated.worst_age_s > 0
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from lab import yamlfile
 from lab.__main__ import main
 from lab.commands import scrapes
-from lab.foresee import scraped, sync
+from lab.foresee import live_hpa, sync
 from lab.foresee.explain import DOWN_POLICY, DOWN_WINDOW, KEDA, LEAST, METRIC, MOST, UP_POLICY, decided_by, explain
-from lab.foresee.scraped import MORE_S, Sample
+from lab.foresee.live_hpa import MORE_S, Sample
 from lab.inputs import scaledobject
 from lab.model import hpa
 from lab.model.hpa import State
@@ -74,7 +74,7 @@ def test_every_step_of_a_group_whose_memory_was_seen_is_told(lags, behavior, eve
     """A scrape for each sync at least: the reasons are the model's own. What is told of the first minutes is true too."""
     scaled = policy(behavior)
     syncs = list(played(scaled, lags))
-    series = scraped.series(scaled, list(statuses(syncs, lags, every_s, phase * every_s)), SYNC_S)
+    series = live_hpa.series(scaled, list(statuses(syncs, lags, every_s, phase * every_s)), SYNC_S)
     told = [(one.before, one.after, one.by) for one in explain(series) if one.by]
     steps = [(t, before, after, by) for t, before, after, by in syncs if before != after]
     known = [one[1:] for one in steps if one[0] > series.samples[0].t + series.memory_s + SYNC_S]
@@ -98,14 +98,14 @@ UP = ((600, 4, 2_250.0, 4, 4), (15, 10, 8_250.0, 4, 10), (15, 12, 3_300.0, 10, 1
 def test_a_step_says_what_decided_and_what_a_lag_threshold_more_or_less_brings():
     """The policy allows 6 pods: neither changes the first step. Then maxReplicaCount 12 ends it."""
     scaled = scaledobject.parse(ORDERS, "orders")
-    first, second = explain(scraped.series(scaled, steady(*UP), SYNC_S))
+    first, second = explain(live_hpa.series(scaled, steady(*UP), SYNC_S))
     assert (first.before, first.after, first.by, first.metric, first.proposal) == (4, 10, UP_POLICY, "orders", 15)
     assert (first.higher, first.lower) == (10, 10)
     assert "33000 / (2250 x 4) = 3.667, not within 0.9 to 1.1: ceil(33000 / 2250) = 15" in first.reasons[0]
     assert first.since <= first.at <= first.until
     assert (second.after, second.proposal) == (12, 15)
     small = steady((600, 4, 2_250.0, 4, 4), (15, 7, 3_900.0, 4, 7))
-    (only,) = explain(scraped.series(scaled, small, SYNC_S))
+    (only,) = explain(live_hpa.series(scaled, small, SYNC_S))
     assert (only.by, only.higher, only.lower) == (METRIC, 8, 6)
 
 
@@ -113,10 +113,10 @@ def test_a_sync_that_changed_nothing_is_told_where_it_is_asked_for():
     """Lag is gone, and the window of 600 s holds the replicas; without it the step would have come."""
     scaled = scaledobject.parse(ORDERS, "orders")
     samples = steady((900, 6, 2_250.0, 6, 6), (300, 6, 500.0, 6, 6))
-    (held,) = explain(scraped.series(scaled, samples, SYNC_S), [BEGIN + 1_000])
+    (held,) = explain(live_hpa.series(scaled, samples, SYNC_S), [BEGIN + 1_000])
     assert (held.before, held.after, held.by, held.proposal) == (6, 6, DOWN_WINDOW, 2)
     with pytest.raises(ValueError, match="--at"):
-        explain(scraped.series(scaled, samples, SYNC_S), [BEGIN - 1])
+        explain(live_hpa.series(scaled, samples, SYNC_S), [BEGIN - 1])
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_sync_that_changed_nothing_is_told_where_it_is_asked_for():
 )
 def test_what_scrapes_do_not_tell_is_not_told(samples, said):
     """Too rarely scraped; scaled by someone else; and a step that both a lag of 33,000 and one on the way to it bring."""
-    found = explain(scraped.series(scaledobject.parse(ORDERS, "orders"), samples, SYNC_S))
+    found = explain(live_hpa.series(scaledobject.parse(ORDERS, "orders"), samples, SYNC_S))
     assert [one.by for one in found] == [None]
     assert said in found[0].said
 
@@ -140,7 +140,7 @@ def test_what_scrapes_do_not_tell_is_not_told(samples, said):
 def test_a_step_from_zero_is_kedas():
     """And one to it: the HPA has no part in them."""
     samples = steady((60, 0, None, 0, 0), (60, 3, 100.0, 3, 3))
-    assert [one.by for one in explain(scraped.series(policy(None), samples, SYNC_S))] == [KEDA]
+    assert [one.by for one in explain(live_hpa.series(policy(None), samples, SYNC_S))] == [KEDA]
 
 
 @pytest.mark.parametrize("metadata", [{"allowIdleConsumers": "false"}, {"partitionLimitation": "0-7"}])
@@ -150,7 +150,7 @@ def test_lag_of_an_exporter_is_capped_as_keda_caps_it(metadata):
     samples = [
         Sample(BEGIN + 5 * number, 4 if number < 60 else 8, (9_000.0 if number < 59 else 100_000.0,)) for number in range(62)
     ]
-    (found,) = explain(scraped.series(scaled, samples, SYNC_S, 8))
+    (found,) = explain(live_hpa.series(scaled, samples, SYNC_S, 8))
     assert (found.after, found.by) == (8, "cap")
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab import typed
+from lab import validation
 from lab.__main__ import main
 from lab.commands import answers
 from lab.errors import InputError
@@ -260,7 +260,7 @@ def test_without_trust_nothing_is_said_of_the_candidate(tmp_path, capsys):
     assert main([*given, "--json"]) == 1
     content = json.loads(capsys.readouterr().out)
     assert content.pop("schema") == 1
-    answer = typed.read(answers.KINDS["shadow"], content, "shadow")
+    answer = validation.read(answers.KINDS["shadow"], content, "shadow")
     assert answer.trust.agreement < 99
     assert (answer.candidate, answer.closed) == (None, None)
     assert answer.disagreements

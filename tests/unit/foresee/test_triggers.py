@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.errors import InputError
-from lab.foresee import scraped, sources, variants
+from lab.foresee import live_hpa, sources, variants
 from lab.foresee.group import Consumers, Seen
 from lab.foresee.notes import notes
 from lab.foresee.queries import Answer, Names
@@ -73,7 +73,7 @@ def test_a_limitation_counts_the_partitions_that_there_are():
     (trigger,) = lag_150().content["spec"]["triggers"]
     some, none = (trigger | {"metadata": trigger["metadata"] | {"partitionLimitation": f"{one}-90"}} for one in (20, 24))
     given = lag_150_with(some, alone=True)
-    assert (scraped.counted(given.triggers[0], 24), scraped.counted(given.triggers[0], None)) == (4, 71)
+    assert (live_hpa.counted(given.triggers[0], 24), live_hpa.counted(given.triggers[0], None)) == (4, 71)
     with pytest.raises(
         InputError, match=r"triggers\[0\].metadata.partitionLimitation: '24,25,.*some of the topic's partitions"
     ):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab import typed
+from lab import validation
 from lab.record.ledger.fold import BIN_NS, COLUMNS, SEQS, ends_of, fold, read
 from lab.record.ledger.reconcile import check
 from lab.record.ledger.settle import rates
@@ -46,7 +46,7 @@ def test_it_agrees_with_every_offset_checked_on_its_own(
     assert verdict == oracle.check(numbered)
     told = verdict.processed + verdict.dead_messages + verdict.lost_messages + verdict.unseen_messages
     assert verdict.produced == told
-    assert typed.read(Reconciliation, asdict(verdict), "a record") == verdict
+    assert validation.read(Reconciliation, asdict(verdict), "a record") == verdict
 
 
 @settings(max_examples=examples(40), deadline=None)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from lab import typed
+from lab import validation
 from lab.errors import LabFault
 from lab.record.ledger import reconcile as checker
 from lab.record.ledger import session as ledger_session
@@ -173,7 +173,7 @@ def test_a_record_of_before_dead_letters_reads_as_without() -> None:
     old: dict[str, Any] = dict.fromkeys(("produced", "processed", "receipts", "holes", "resent", "phantom_messages"), 0)
     old |= dict.fromkeys(("lost_messages", "unseen_messages", "doubled_messages", "mismatched_receipts"), 0)
     old |= {name: [] for name in ("lost", "unseen", "doubled", "phantom", "mismatched")}
-    verdict = typed.read(Reconciliation, old, "a record")
+    verdict = validation.read(Reconciliation, old, "a record")
     assert verdict.exact
     assert (verdict.dead_messages, verdict.dead) == (0, ())
 
