@@ -38,6 +38,7 @@ from lab.foresee.in_flight import CLIENTS_COMMIT_S, InFlight
 from lab.foresee.shadow import Decided, Shadow
 from lab.inputs import scaledobject, scaledobject_file
 from lab.inputs.hpa_spec import DOWNSCALE_STABILIZATION_S
+from lab.inputs.profile import MAX_SECONDS
 from lab.inputs.scale import HPA_SYNC_S, SYNCS_S
 from lab.inputs.scaledobject import ScaledObject
 from lab.model.hpa import DEFAULTS, Controller
@@ -120,6 +121,9 @@ def _check(options: Namespace) -> None:
             report(InputError("command line", "--start-s, --pod-rate", None, "both, or neither"))
         if options.pod_rate is None and options.save_profile:
             report(InputError("command line", "--pod-rate", None, "what --save-profile needs: the lag and it tell the traffic"))
+        if options.save_profile and (options.backtest or 0) > MAX_SECONDS:
+            allowed = f"{MAX_SECONDS / 86_400:g}d at most with --save-profile: no profile is longer"
+            report(InputError("command line", "--backtest", f"{options.backtest / 86_400:g}d", allowed))
         if options.pod_rate is not None and options.partitions is None:
             report(InputError("command line", "--partitions", None, f"1 to {MOST_PARTITIONS:,}, for --pod-rate"))
 

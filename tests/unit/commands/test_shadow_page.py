@@ -35,6 +35,8 @@ def test_the_page_has_what_is_printed_and_the_curves(tmp_path, capsys):
     assert (min(rates), max(rates)) == pytest.approx((answer["closed"]["lowest_rate"], answer["closed"]["highest_rate"]))
     assert main([*asked, f"--save-profile={traffic}"]) == 2
     assert "--pod-rate: missing; allowed: what --save-profile needs" in capsys.readouterr().err
+    assert main(["shadow", "--backtest=8d", *pods, f"--save-profile={traffic}"]) == 2
+    assert "no profile is longer" in capsys.readouterr().err
 
 
 def test_the_page_without_a_verdict_has_no_curves(tmp_path, capsys):
