@@ -45,6 +45,8 @@ COMMANDS = {
 LEAST = {"play": "play", "report": "report"} | dict.fromkeys(
     ("accept", "check-consumer", "demo", "build", "images", "down", "shadow"), "trial"
 )
+OF_LIVE = ("explain", "shadow")  # they ask of what is live, so a project's own files and pods are none of theirs
+OWN = (*project.USER_FILES, "pod-rate", "start-s")
 COMPLETION = "_ARGCOMPLETE"  # a shell asks what may follow COMP_LINE
 READER_GONE = 128 + 13  # what a shell says of a program that SIGPIPE ended
 
@@ -110,14 +112,14 @@ def _least(given: Sequence[str]) -> str:
     return LEAST.get(given[0] if given else "", extras.RECORDS)
 
 
-def _defaults() -> dict[str, str]:
-    """A project's own values of flags. Raises :class:`InputError` for each name that no option has."""
+def _defaults(command: str) -> dict[str, str]:
+    """A project's own values of ``command``'s flags. Raises :class:`InputError` for each name that no option has."""
     found = project.read(Path())
     if found.values:
         from lab import options  # which few calls need
 
         found.check((*options.OPTIONS, *project.COMMON, options.SHORT_OPTIONS))
-    return found.common
+    return {name: value for name, value in found.common.items() if command not in OF_LIVE or name not in OWN}
 
 
 def _parser(given: Sequence[str]) -> Flags:
@@ -140,7 +142,7 @@ def _parser(given: Sequence[str]) -> Flags:
                 raise
             one.epilog = f"Its flags are shown where it can run. {error}"
             continue
-        one.defaults = _defaults()
+        one.defaults = _defaults(name)
         module.add_flags(one)
         one.set_defaults(run=module.run)
     return parser

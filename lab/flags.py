@@ -31,6 +31,14 @@ class Kind:
         return self.convert(text)
 
 
+class _Append(argparse.Action):
+    """A flag that may be given again. What is given replaces the default, which argparse's own action would keep."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, [*([] if before is self.default or before is None else before), values])
+
+
 class Flags(argparse.ArgumentParser):
     """A parser whose errors are one line; with ``environment`` its flag ``--process-ms`` defaults to ``PROCESS_MS``."""
 
@@ -75,9 +83,14 @@ class Flags(argparse.ArgumentParser):
             said += [] if optional else ["required"]
         else:
             said.append(f"default {'none' if default == '' else default}")
+        if many and isinstance(start, str):  # argparse would leave one value where the command reads a list
+            try:
+                start = [convert(start)]
+            except argparse.ArgumentTypeError as error:
+                self.error(f"argument --{name}: {error}")
         action = self.add_argument(
             f"--{name}",
-            action="append" if many else "store",
+            action=_Append if many else "store",
             type=convert,
             default=start,
             required=start is None and not optional,

@@ -19,7 +19,7 @@ from lab.flags import Kind, choice, number, whole
 from lab.inputs import scale as scales
 from lab.inputs.manifests import Library
 from lab.inputs.scale import Scale
-from lab.project import COMMON, Project
+from lab.project import COMMON, USER_FILES, Project
 
 if TYPE_CHECKING:
     from lab.cluster.existing import Access
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from lab.trial.user_files import UserFiles
 
 EXISTING = "existing"  # the runtime of a cluster that someone already runs
-USER_FILES = {"scaledobject": "ScaledObject", "profile": "traffic profile", "workload": "workload"}
 PATHS = ("results", "from-records", "replay-faults", *USER_FILES)  # options whose value is a path
 ARCHIVED = "evidence:"  # before the name of a session of the archive, where a folder of records is asked for
 MOST_SEED = 999_999
@@ -130,13 +129,14 @@ def configure(options: Namespace, ini: Callable[[str], str | None], folder: Path
     Raises :class:`InputError` for a value that can't be used.
     """
     project.check((*OPTIONS, *COMMON, SHORT_OPTIONS))
+    brought = any(getattr(options, field(name)) or ini(field(name)) for name in USER_FILES)
     for name, one in OPTIONS.items():
         value, where = getattr(options, field(name)), "command line"
         if value is None and (value := ini(field(name))) is not None:
             where = f"{folder}: configuration of pytest"
             value = _seen_from(folder, name, value)
-        elif value is None and (value := project.values.get(name)) is not None:
-            where = str(project.file)
+        elif value is None and (brought or name not in USER_FILES):  # else no test of a repository that has them would run
+            value, where = project.values.get(name), str(project.file)
         if value is None:
             value = one.default
         elif isinstance(value, str):

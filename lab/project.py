@@ -11,12 +11,11 @@ from lab.errors import InputError, closest, report, together
 TABLE = "elastic-lab"
 FILES = (".yaml", ".yml", ".json")  # a value that ends so is a file, seen from the folder of pyproject.toml
 FOLDERS = ("results",)
+USER_FILES = {"scaledobject": "ScaledObject", "profile": "traffic profile", "workload": "workload"}
 # What commands take too. The scale of a session is none of it: most commands answer at real time.
 COMMON = (
+    *USER_FILES,
     *(
-        "scaledobject",
-        "profile",
-        "workload",
         "results",
         "hpa-sync-s",
         "pod-rate",

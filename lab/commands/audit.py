@@ -39,7 +39,7 @@ _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
-    text = "files, folders of them, or - for standard input: kubectl get scaledobject,hpa,deploy -A -o yaml"
+    text = "files, folders of them, or - for standard input: kubectl get scaledobject,hpa,deploy,sts,pdb,limits -A -o yaml"
     parser.add_argument("files", nargs="*", metavar="FILE", help=text)
     parser.flag("context", str, None, "ask kubectl for the objects, in this context", optional=True)
     text = "partitions of every topic, or of some: orders=24,refunds=12; those of a KafkaTopic in the files are known"

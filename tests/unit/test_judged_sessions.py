@@ -13,7 +13,7 @@ from lab import paths
 from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.workload import Workload
-from lab.options import USER_FILES
+from lab.project import USER_FILES
 from lab.trial.user_files import UserFiles
 from tests import expected
 from tests.suite import NESTED_S, experiments

@@ -94,12 +94,17 @@ def test_all_that_an_existing_cluster_lacks_is_said_at_once() -> None:
 
 
 def test_a_value_is_the_command_lines_then_pytests_then_the_projects(tmp_path: Path) -> None:
-    """A project's file is seen from its own folder; commands take what isn't a session's own."""
+    """A project's file is seen from its own folder; commands take what isn't a session's own.
+
+    A session takes the files of a user where the command line has one: it runs the acceptance then, and no other test.
+    """
     values = 'scale = "medium"\nrepeat = 3\nresults = "out"\nworkload = "pods.yaml"\nprofile = "plateau"\nstart-s = 60\n'
     (tmp_path / "pyproject.toml").write_text(f"[tool.elastic-lab]\n{values}")
     ours = project.read(tmp_path / "below")
     given = parse("--repeat=2", ours=ours, lab_scale="close")
     assert (given.lab_repeat, given.lab_scale, given.lab_results) == (2, "close", tmp_path / "out")
+    assert (given.lab_scaledobject, given.lab_workload, given.lab_profile) == (None, None, None)
+    given = parse("--scaledobject=orders.yaml", ours=ours)
     assert (given.lab_workload, given.lab_profile) == (tmp_path / "pods.yaml", Path("plateau"))
     assert (parse().lab_repeat, parse().lab_scale, parse().lab_results) == (1, None, Path("results"))
     assert ours.common.keys() == {"results", "workload", "profile", "start-s"}
