@@ -189,6 +189,9 @@ def test_a_project_says_once_what_is_its_own(lab, refused, monkeypatch, tmp_path
     assert json.loads(lab("simulate", "--json")) == json.loads(lab("simulate", *THEIRS, "--json"))
     assert json.loads(lab("simulate", "--start-s=9", "--json"))["consumers"]["start_s"] == 9
     assert "--name: missing" in refused("shadow", "--context=none")  # its ScaledObject is the live one
+    (tmp_path / "pyproject.toml").write_text("[tool.elastic-lab]\npartitions = 12\n")
+    asked = ["sync", f"--scaledobject={ORDERS}", "--lag=1000000", "--replicas=4", "--json"]
+    assert lab(*asked) == lab(*asked, "--partitions=12") != lab(*asked, "--partitions=6")
     (tmp_path / "pyproject.toml").write_text("[tool.elastic-lab]\nstart_s = 3\n")
     assert "[tool.elastic-lab] start_s: '3' is not allowed; did you mean start-s?" in refused("simulate", *THEIRS)
 
