@@ -10,13 +10,14 @@ import numpy as np
 
 from lab.errors import NoData
 from lab.inputs.faults import CONSUMER, CONTROLLERS, CUT, KILL, STOP, STORE, TERMINATE
+from lab.inputs.inputs import PRODUCER
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.kafka import Kafka
 from lab.judge.aggregate import largest, total
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Comparison
-from lab.measure.delivery import delivery
+from lab.measure.delivery import Delivery, delivery
 from lab.measure.kills import Loss, buried_again, explained
 from lab.measure.rebalance import rebalance_spans
 from lab.measure.scaling import policy_excess
@@ -41,12 +42,12 @@ class UnderFaults(Measure):
     A further dead letter about a message is a copy, too.
 
     ``unexplained`` are copies of messages that no fault explains. A fault of a consumer explains one copy of each message that
-    was in flight then: the pod had processed it and not committed it, so another one did it later. Of a consumer that was
-    stopped, or cut off from the broker, that goes on until it notices that its partitions are another's. A consumer dies of a
-    store that is killed. One that is told to end and has its grace drains: nothing of it is in flight. ``given_up`` are the
+    was in flight then: the pod had processed it and the group had not committed it, so another one did it later. Of a consumer
+    that was stopped, or cut off from the broker, that goes on until it notices that its partitions are lost. A consumer dies of
+    a store that is killed. One that is told to end and has its grace drains: nothing of it is in flight. ``given_up`` are the
     copies that are explained by a member that nobody struck, and that the group gave up all the same, or whose last commit it
     refused. ``oldest_s`` is the age of the oldest at its fault. ``omitted`` are injections that were planned, and found
-    nothing to strike or never came.
+    nothing to strike or never came. An acknowledged event that the log lacks is lost.
     """
 
     injected = number("faults", "faults injected")
@@ -70,7 +71,7 @@ def under_faults(record: Record) -> UnderFaults:
     return UnderFaults(
         injected=len(struck),
         omitted=len(record.inputs.faults) - len(struck),
-        lost=found.lost.number,
+        lost=found.lost.number + _vanished(record, found),
         unseen=found.unseen.number,
         unknown=found.unknown_or_failed.number,
         copies=found.copies.number,
@@ -78,6 +79,13 @@ def under_faults(record: Record) -> UnderFaults:
         unexplained=found.copies.number - known.copies - all_letters,
         oldest_s=by_faults.oldest_s,
     )
+
+
+def _vanished(record: Record, found: Delivery) -> float:
+    """The acknowledged events that the log lacks. Without a hole at their place no ledger misses them."""
+    if record.inputs.driver != PRODUCER:
+        return 0  # it may send more than it has told
+    return max(0, found.acked.number - (found.stored.number - record.reconciliation.resent))
 
 
 def injected(record: Record) -> list[Fault]:
@@ -110,7 +118,7 @@ def _victims(record: Record, one: Fault, given_up: Sequence[Report], started: Se
         until = one.t if one.until is None else one.until
         noticed = [told for told in given_up if told.pod == one.pod and told.t > one.t]
         if one.fault == STOP:
-            until = next((told.t for told in noticed if told.t > until), until)
+            until = next((told.t for told in noticed if told.event == LOST and until < told.t < until + BACK_S), until)
         if one.fault == CUT:  # its client gives up by itself, or learns of it afterwards
             until = next((told.t for told in noticed if told.event == LOST and told.t < until + BACK_S), until)
         yield one.pod, until

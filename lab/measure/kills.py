@@ -14,6 +14,7 @@ from lab.errors import NoData, known
 from lab.inputs.faults import KILL
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
+from lab.measure.commits import Commits, commits
 from lab.record.reconciliation import Range
 from lab.record.store import Record
 
@@ -22,7 +23,8 @@ class ConsumerKill(Measure):
     """The kill at ``t`` (epoch s) of ``pod``, which owned ``partitions``; ``doubled`` is of the whole trial.
 
     The kill explains one copy of each message that the pod had processed before it and that another receipt covers later: the
-    pod had not committed it, so it was processed again. ``unexplained`` are all other copies. ``oldest_s`` is from the first
+    pod had not committed it, so it was processed again. A message below an offset that the group was seen to have committed in
+    between is none of these. ``unexplained`` are all other copies. ``oldest_s`` is from the first
     processing of an explained one to the kill. ``standstill_s`` is missing when a partition never had a receipt again.
     """
 
@@ -77,22 +79,25 @@ class Explained(NamedTuple):
 def explained(record: Record, losses: Sequence[Loss]) -> Explained:
     """The copies that ``losses`` explain: each explains one of a message that its pod had processed, and another did later.
 
+    Where scrapes show that the group had committed the message before the loss (:mod:`lab.measure.commits`), it explains none.
     Raises :class:`NoData` where not all doubled ranges are named.
     """
     ledger, receipts = record.reconciliation, record.receipts
     if sum(one.count for one in ledger.doubled) != ledger.doubled_messages:
         raise NoData("more ranges are doubled than are named")
     copies, oldest_s = 0, 0.0
+    seen = commits(record, {one.partition for one in ledger.doubled}) if ledger.doubled and losses else {}
     for one in ledger.doubled:
         here = _covering(receipts, one)
         further = np.maximum(_copies(here, one) - 1, 0)
         by_losses = np.zeros_like(further)
         for loss in losses:
             own = (here["pod"] == loss.pod) & (here["end"] > loss.after) & (here["end"] <= loss.until)
-            found = (_copies(here[own], one) > 0) & (_copies(here[~own & (here["end"] > loss.t)], one) > 0)
+            flying = _in_flight(here[own], one, loss, seen.get(one.partition))
+            found = (_copies(flying, one) > 0) & (_copies(here[~own & (here["end"] > loss.t)], one) > 0)
             by_losses += found
             if found.any():
-                oldest_s = max(oldest_s, loss.t - float(here[own]["end"].min()))
+                oldest_s = max(oldest_s, loss.t - float(flying["end"].min()))
         copies += int(np.minimum(by_losses, further).sum())
     return Explained(copies, oldest_s)
 
@@ -115,6 +120,15 @@ def buried_again(record: Record, losses: Sequence[Loss]) -> int:
             by_losses += any(one != other for one in own for other in later)
         found += min(by_losses, len(failed) - 1)
     return found
+
+
+def _in_flight(receipts: pd.DataFrame, place: Range, loss: Loss, seen: Commits | None) -> pd.DataFrame:
+    """``receipts`` without the messages of ``place`` that the group was seen to have committed between each and the loss."""
+    if seen is None or receipts.empty:
+        return receipts
+    first = [max(int(one.first), seen.within(float(one.end), loss.t)) for one in receipts.itertuples()]
+    left = receipts.assign(first=first)
+    return left[left["first"] <= left["last"].clip(upper=place.last)]
 
 
 def _covering(receipts: pd.DataFrame, place: Range) -> pd.DataFrame:

@@ -36,17 +36,20 @@ LOOK_S = 0.1
 UNREADY = "not every copy was in sync"
 
 
-def ask(do: Callable[[], object], what: str, deadline_s: float) -> None:
-    """Do what asks the API server, again until it answers; what is gone is left.
+def ask(do: Callable[[], object], what: str, deadline_s: float) -> bool:
+    """Do what asks the API server, again until it answers; returns whether that was there, for what is gone is left.
 
     Raises :class:`LabFault` after ``deadline_s`` s, and ``ApiException`` where it refuses.
     """
+    there = True
 
     def answered() -> bool:
+        nonlocal there
         try:
             do()
         except ApiException as error:
             if error.status == GONE:
+                there = False
                 return True
             if error.status == BUSY or (error.status or 0) >= 500:
                 raise NoAnswer(str(error.reason)) from None
@@ -54,13 +57,14 @@ def ask(do: Callable[[], object], what: str, deadline_s: float) -> None:
         return True
 
     until(answered, deadline_s, what)
+    return there
 
 
-def evict(stage: Stage, pod: str) -> None:
-    """Evict ``pod``, as a drain of its node does; raises like :func:`ask`."""
+def evict(stage: Stage, pod: str) -> bool:
+    """Evict ``pod``, as a drain of its node does; returns and raises like :func:`ask`."""
     core, where = client.CoreV1Api(stage.api), client.V1ObjectMeta(name=pod, namespace=stage.namespace)
     named = client.V1Eviction(api_version="policy/v1", kind="Eviction", metadata=where)
-    ask(lambda: core.create_namespaced_pod_eviction(pod, stage.namespace, named), f"{pod} evicted", ASK_S)
+    return ask(lambda: core.create_namespaced_pod_eviction(pod, stage.namespace, named), f"{pod} evicted", ASK_S)
 
 
 def drain(stage: Stage) -> tuple[Callable[[], None], Undo]:

@@ -19,6 +19,7 @@ from lab.inputs.faults import (
     BROKER,
     CONSUMER,
     EVICT,
+    GROUP,
     KILL,
     NETWORK,
     NODE,
@@ -119,8 +120,12 @@ class Nemesis:
         self._fault = self._fault or f"a fault could not be injected or taken back: {reason(error)}"
 
     def _begin(self, one: Injection, latest: float) -> None:
-        """Inject a fault, keep its row, and let it end. A rolling update waits for a scale-out, until ``latest``."""
-        if one.kind == ROLLOUT and clock.now() < latest and not disruptions.scaling_out(self._stage):
+        """Inject a fault, keep its row, and let it end. A rolling update waits for a scale-out, until ``latest``.
+
+        Where this thread was late, a component's fault before this one may not be over: this one waits for its end.
+        """
+        early = one.kind == ROLLOUT and clock.now() < latest and not disruptions.scaling_out(self._stage)
+        if early or (one.component != CONSUMER and any(other.component == one.component for other in self._struck)):
             self._at(clock.now() + OUT_S, partial(self._begin, one, latest))
             return
         fault, undo = self._strike(one)
@@ -132,6 +137,9 @@ class Nemesis:
     def _strike(self, one: Injection) -> tuple[Fault, Undo | None]:
         if one.component in PODS:
             return self._strike_pod(one)
+        there = {GROUP: self._stage.reports.owned, NODE: partial(self._stage.transitions.pods, CONSUMER)}.get(one.component)
+        if there is not None and not there():
+            return row(one, skipped="no consumer was at work"), None
         if one.kind == STORM:
             return row(one), Storm(self._stage).close
         if one.component == NODE:
@@ -158,12 +166,14 @@ class Nemesis:
             self._at(clock.now() + PULSES_S[sent], partial(self._pulse, one, send, turn))
 
     def _asked(self, one: Injection, do: Callable[[], object], **known: Any) -> Fault:
-        """The row of what the API server is asked for; it may be away by a fault of its own."""
+        """The row of what the API server is asked for, from then on; it may be away by a fault of its own."""
+        begun = clock.now()
         try:
-            do()
+            if do() is False:
+                known["skipped"] = f"{known.get('pod')} was gone"
         except LabFault as error:
             known["skipped"] = reason(error)
-        return row(one, **known)
+        return replace(row(one, **known), t=begun)
 
     def _strike_daemon(self, one: Injection) -> tuple[Fault, Undo]:
         daemon = self._stage.cluster.component(one.component)
@@ -206,8 +216,8 @@ class Nemesis:
         fault = row(one, **known)
         if one.kind == TERMINATE:
             self._over.wait(one.for_s)
-            send(signal.SIGKILL)
-            return replace(fault, until=clock.now()), None
+            drained = "" if send(signal.SIGKILL) else f"{pod} ended by itself before it was killed"
+            return replace(fault, until=clock.now(), skipped=drained), None
         if one.kind == SLOW:
             turn = itertools.cycle((signal.SIGCONT, signal.SIGSTOP))
             self._at(fault.t + PULSES_S[signal.SIGSTOP], partial(self._pulse, one, send, turn))

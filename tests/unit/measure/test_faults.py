@@ -94,6 +94,22 @@ def test_a_fault_explains_what_its_consumers_could_not_commit(tmp_path, faults, 
     assert under_faults(made).unexplained.value == unexplained
 
 
+def test_a_stopped_member_that_the_group_kept_has_an_end(tmp_path):
+    """It hands over by an ordinary rebalance 36 s after it goes on. What it did in between was not in flight at the stop."""
+    receipts = [done("a", 0, 0, 9, 160.0), done("b", 0, 0, 9, 175.0)]
+    told = [assigned(135, "a", 0), given_up(170, "a", 0)]
+    made = under(tmp_path, receipts, [range_of(0, 0, 9)], (KILLED, replace(STOPPED, until=134.0), AWAY), told)
+    assert under_faults(made).unexplained.value == 10
+
+
+def test_an_acknowledged_event_that_the_log_lacks_is_lost(tmp_path):
+    """Two of 100 at its end, where no hole shows it."""
+    made = under(tmp_path, [])
+    ledger = whole.reconciliation(produced=98, processed=98)
+    (tmp_path / "reconciliation.json").write_text(json.dumps(ledger))
+    assert under_faults(made).lost.value == 2
+
+
 def test_a_further_dead_letter_is_a_copy(tmp_path):
     """Explained by the kill of the pod that had written the first."""
     made = under(tmp_path, [])

@@ -10,7 +10,7 @@ from lab.measure.kills import Loss, buried_again, consumer_kill
 from lab.record.trial import Fault
 
 from . import whole
-from .built import assigned, given_up, receipt, record
+from .built import assigned, given_up, receipt, record, report, sample
 
 
 def done(pod, partition, first, last, end):
@@ -53,6 +53,26 @@ def test_what_another_pod_doubled_is_not_the_kills(tmp_path):
     assert found.unexplained.value == 10 + 5 + 10
     twice = consumer_kill(shot(tmp_path, [range_of(0, 10, 19) | {"count": 20}]))
     assert (twice.doubled.value, twice.unexplained.value) == (20, 10)
+
+
+@pytest.mark.parametrize(
+    ("t", "lag", "late_ms", "unexplained"), [(95, 5, 0, 15), (95, 25, 0, 0), (89, 0, 0, 0), (99.5, 0, 0, 0), (95, 0, 45_000, 0)]
+)
+def test_what_the_group_was_seen_to_have_committed_was_not_in_flight(tmp_path, t, lag, late_ms, unexplained):
+    """Of 20 messages that were done at 90 and again at 108 a sample between them and the kill tells which had been committed.
+
+    One that may have been read after the kill tells nothing, nor one of messages that may not have been in the log yet.
+    """
+    told = [assigned(0, "a", 0), report(150, "producer", "produced", late_max_ms=late_ms)]
+    receipts = [done("a", 0, 0, 19, 90.0), done("b", 0, 0, 19, 108.0)]
+    samples = [sample(t, "kafka_consumergroup_lag", lag, partition="0")]
+    made = record(tmp_path, faults=(Fault(100.0, "sigkill", "a"),), group_events=told, receipts=receipts, samples=samples)
+    (tmp_path / "ledger" / "events").mkdir(parents=True)
+    log = pd.DataFrame({"partition": 0, "offset": range(20), "ts": 50 * 10**9})
+    log.to_parquet(tmp_path / "ledger" / "events" / "0.parquet")
+    ledger = whole.reconciliation(doubled=[range_of(0, 0, 19)], doubled_messages=20)
+    (tmp_path / "reconciliation.json").write_text(json.dumps(ledger))
+    assert consumer_kill(made).unexplained.value == unexplained
 
 
 def test_what_the_pod_itself_did_twice_is_not_the_kills(tmp_path):

@@ -92,6 +92,9 @@ def test_the_consumer_that_is_drawn_is_evicted(api):
     with injected(running):
         (row,) = rows(running)
     assert (row.pod, row.owned, row.skipped, row.until, api.asked) == ("most", 9, "", None, ["most"])
+    api.refusal, late = 404, asking(planned(CONSUMER, EVICT), pods=[pod("most", 1)], owned={"most": 9})
+    with injected(late):
+        assert rows(late)[0].skipped == "most was gone"
 
 
 def test_a_rolling_update_comes_with_a_scale_out(monkeypatch):

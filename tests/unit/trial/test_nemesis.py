@@ -170,16 +170,26 @@ def test_what_is_not_there_is_skipped_and_said(process):
     """No consumer owns a partition; the exporter is struck all the same. A process of another name is left alone."""
     exporter, other = process(f"{EXPORTER}-x"), process("other")
     pods = [pod(f"{EXPORTER}-x", exporter.pid), pod("mine", other.pid)]
-    faults = planned(CONSUMER, STOP), planned(EXPORTER, KILL, at=0.01)
+    faults = planned(CONSUMER, STOP), planned(EXPORTER, KILL, at=0.01), planned(GROUP, STORM, at=0.02)
     running = stage(*faults, pods=pods)
     with injected(running):
-        none, struck = rows(running, 2)
+        none, struck, storm = rows(running, 3)
         assert exporter.wait(10) == -signal.SIGKILL
+    assert storm.skipped == "no consumer was at work"
     assert (none.skipped, none.pod, struck.pod) == ("no consumer was at work", None, f"{EXPORTER}-x")
     gone = stage(planned(CONSUMER, STOP), pods=pods, owned={"mine": 4})
     with injected(gone):
         assert rows(gone)[0].skipped == "mine ended just before"
     assert other.poll() is None
+
+
+def test_a_component_is_struck_again_when_it_is_back(daemon):
+    """The second fault was due during the first, which a late thread had begun too late: a dead process can't be killed."""
+    running = stage(planned(DAEMON, KILL, for_s=0.5), planned(DAEMON, STOP, at=0.1, for_s=0.1), daemon=daemon)
+    with injected(running):
+        first, second = rows(running, 2)
+    assert second.t >= first.until
+    assert second.pid != first.pid
 
 
 def test_a_pod_is_drawn_by_rank():
@@ -237,7 +247,7 @@ def test_a_storm_joins_and_leaves_until_it_is_over(monkeypatch, joins, skipped):
             open_members.remove(self)
 
     monkeypatch.setattr(disruptions, "Consumer", Member)
-    running = stage(planned(GROUP, STORM))
+    running = stage(planned(GROUP, STORM), owned={"a": 4})
     running.names, running.bootstrap = {"GROUP": "enrich", "REPORTS_TOPIC": "reports"}, "b:1"
     running.inputs.workload, running.cluster.kafka_settings = Workload(balancer="range"), {}
     with injected(running):
