@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lab.errors import NoData
-from lab.inputs.faults import BACK_S, CONSUMER, CUT, DAEMONS, PODS, STORE
+from lab.inputs.faults import BACK_S, CONSUMER, CUT, DAEMONS, KILL, PODS, ROOTS, SLOW_BACK_S, STORE
 from lab.measure.faults import injected, losses, under_faults
 from lab.measure.kills import Loss, buried_again, explained
 from lab.model.hpa_log import FAILED
@@ -64,7 +64,7 @@ def followed(record: Record) -> list[Followed]:
             found.append(Followed(one.component, one.fault, _standstill_s(record, one, produced)))
             continue
         over = _over(one)
-        others = [other for other in parts if other is not one and other.t < over and _over(other) + BACK_S > one.t]
+        others = [other for other in parts if other is not one and other.t < over and _back(record, other) > one.t]
         gaps = [later - earlier for earlier, later in pairwise(decided) if earlier < over and later > one.t]
         found.append(
             Followed(
@@ -83,6 +83,16 @@ def followed(record: Record) -> list[Followed]:
 
 def _over(one: Fault) -> float:
     return one.t if one.until is None else one.until
+
+
+def _back(record: Record, one: Fault) -> float:
+    """When what was struck was surely at work again, epoch s. The kubelet waits longer before each restart of one container."""
+    if one.component in PODS and one.fault == KILL:
+        with suppress(NoData):
+            seen = sorted(at for pod in record.pods_of(one.component).values() for at in pod.readiness if at[0] > one.t)
+            if down := next((at for at, ready in seen if not ready), None):
+                return next((at for at, ready in seen if ready and at > down), record.end)
+    return _over(one) + (SLOW_BACK_S if one.component in ROOTS else BACK_S)
 
 
 def _between(one: Fault, times: Iterable[float]) -> int:

@@ -67,7 +67,7 @@ def _start(master: str, heap: str, log_level: str, long: bool) -> SparkSession:
         "spark.driver.memory": heap,
         "spark.driver.maxResultSize": "0",  # the ends of millions of receipts
         "spark.jars": ",".join(map(str, jars.spark_kafka())),
-        "spark.driver.extraJavaOptions": f"{jvm} -Dlog4j2.configurationFile={logging}",
+        "spark.driver.extraJavaOptions": f"{jvm} -Dlog4j2.configurationFile={logging} -Djava.io.tmpdir={scratch}",
         "spark.executor.extraJavaOptions": jvm,  # of workers elsewhere; a local master has none
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -16,6 +16,7 @@ from tests.experiments.measure.cores import RESIDENT
 
 FEWEST = 20  # readings in half a trial: one takes some ten seconds
 FEWEST_TRIALS = 3  # in a third of a session
+CONSUMERS = "lab.programs.consumer"
 BYTES_PER_GIB = 2**30
 HOUR_S = 3600.0
 
@@ -55,11 +56,11 @@ def memory_growth(record: Record) -> MemoryGrowth:
 
 
 def growth_over(records: Sequence[Record]) -> dict[str, float]:
-    """How many times the memory of a process is in the last third of ``records`` what it is in the middle third, by kind.
+    """How many times the memory, and the number, of a kind's processes is in the last third what it is in the middle third.
 
     The records are of one session, in the order of time: in the first third programs fill their caches. Of each there is the
-    median over its readings. A kind counts that is in all of both thirds. Raises :class:`NoData` for fewer than FEWEST_TRIALS
-    in a third, and for a record without a reading.
+    median over its readings. A kind counts that is in all of both thirds; of pods, whose number a policy decides, the memory
+    alone. Raises :class:`NoData` for fewer than FEWEST_TRIALS in a third, and for a record without a reading.
     """
     third = len(records) // 3
     if third < FEWEST_TRIALS:
@@ -71,10 +72,13 @@ def growth_over(records: Sequence[Record]) -> dict[str, float]:
 
 
 def _held_by(record: Record) -> dict[str, float]:
-    """The resident memory of a process of each kind, bytes; of what had ended when it was read there is none."""
+    """The resident memory of a process of each kind, bytes, and their number; none of what had ended when it was read."""
     seen = record.memory[record.memory["rss_bytes"] > 0]
     each = (seen["rss_bytes"] / seen["count"]).groupby(seen["process"]).median()
-    return {str(name): float(size) for name, size in each.items()}
+    numbers = seen[seen["process"] != CONSUMERS].groupby("process")["count"].median()
+    return {str(name): float(size) for name, size in each.items()} | {
+        f"{name}, number": float(n) for name, n in numbers.items()
+    }
 
 
 class PodMemory(Measure):

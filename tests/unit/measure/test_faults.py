@@ -275,6 +275,16 @@ def test_what_followed_each_fault_is_told(tmp_path):
     ]
 
 
+def test_what_is_not_back_is_away(tmp_path):
+    """The exporter's container was killed again, so the kubelet let it wait for 20 s: the operator was not away alone."""
+    exporter = Fault(125.0, "sigkill", "x", component="lag-exporter", injection=PLANNED[0])
+    for back, alone in ((145.0, False), (139.0, True)):
+        made = told(under(tmp_path, [], faults=(exporter, AWAY)))
+        readiness = ((100.0, True), (126.0, False), (back, True))
+        vars(made)["pods_of"] = lambda _, seen=readiness: {"x": SimpleNamespace(readiness=seen)}
+        assert [one.alone for one in followed(made)][1] is alone
+
+
 def test_a_partition_stands_still_while_a_message_waits(tmp_path):
     """From when it was produced, where that was after the fault: a partition without a message has nothing to do."""
     made = told(under(tmp_path, [done("a", 0, 0, 9, 99.9), done("b", 0, 10, 19, 131.0)], faults=(KILLED,)))
