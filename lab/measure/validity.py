@@ -79,7 +79,7 @@ def judge_validity(record: Record) -> tuple[Verdict, ...]:
 
 
 class Punctuality(Measure):
-    """How long after its due time the oldest event of a tick was handed over, over the ticks of 5 ms; of the worst producer.
+    """How long after its due time an event was handed over at most, over all events; of the worst producer.
 
     The producer is an open loop: it catches up with a late send and skips none. It is a gate of validity, and no claim about
     the group: where the 99th percentile comes near the times that a trial measures, the trial did not offer its profile.

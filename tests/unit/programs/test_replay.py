@@ -101,3 +101,11 @@ def test_half_a_payload_of_its_own_does_not_compress_to_nothing(seed):
     _, alike = encode(ids, 0, np.arange(1000), Payloads(seed).take(1000))
     assert len(zlib.compress(b"".join(alike), 1)) / 256_000 < 0.1
     assert Payloads(seed).take(10) == random.Random(seed).randbytes(232), "trials of before are byte by byte as they were"
+
+
+def test_a_stall_is_late_for_all_of_its_events():
+    """Five ticks of 2,005 send a third of all: their lateness is the 99th percentile, and no median."""
+    tally = Tally(late_ms=[1.0] * 2000 + [4000.0] * 5, tick_events=[10] * 2000 + [2000] * 5)
+    told = tally.summary()
+    assert (told["late_p50_ms"], told["late_p99_ms"], told["late_max_ms"]) == (1, 4000, 4000)
+    assert not {"late_ms", "tick_events"} & told.keys()
