@@ -19,13 +19,14 @@ commit interval and the poll before: so much of its lag may be done and not yet 
 Where no fall is seen, and less than half of the step up to a second after its last handover is judged, there is no dip, not 0.
 
 **Depth.** The share (0 to 1) of its reference that the worst second lacks. A fall begins when its first second below 95 % is
-over. It belongs to the step in which it begins, and is followed to its end, also into the next step.
+over. It belongs to the step in which it begins, and is followed to its end, also into the next step. Of a fall that began in
+no step, each second that is over in one belongs to that step: a small fall before the step does not hide a deep one in it.
 
 **Noise.** The depth of the worst second that belongs to no step of the same record: nothing happened to the group in it.
 
 **Recovery.** From the cause of the deepest fall until the rate is back at 95 % of that fall's reference for good: no later
-second that is judged and belongs to the step is below. The cause is the last of these before the fall: the step itself, or a
-member that subscribes or leaves.
+second that is judged and belongs to the step is below. It is back when it is first seen so: seconds that can't be judged show
+nothing. The cause is the last of these before the fall: the step itself, or a member that subscribes or leaves.
 
 **Forgone.** The integral of (reference - rate) over that time, where the rate is below 95 % of that fall's reference.
 """
@@ -125,9 +126,8 @@ def dips(record: Record, *others: float) -> tuple[Dip, ...]:
     if not steps:
         raise NoData("the wanted replicas never changed")
     found, events = falls(record), record.group_events
-    begun = found.shown[found.begun]
-    owner = np.searchsorted([step.t for step in steps], begun, side="right") - 1
-    owner[begun > np.array([step.until for step in steps])[owner]] = -1
+    owner = _owners(steps, found.shown[found.begun])
+    owner = np.where(owner < 0, _owners(steps, found.shown), owner)
     depths = np.clip(1 - found.seconds.rates / np.maximum(found.able(), 1e-9), 0, 1)
     quiet = depths[found.judged & (owner < 0)]
     noise = float(quiet.max()) if len(quiet) * GRID_S >= LOOKBACK_S else None
@@ -222,6 +222,12 @@ def _steps(record: Record, others: Iterable[float]) -> list[_Step]:
     return [one._replace(until=_until(one, then, happened)) for one, then in zip(found, following, strict=True)]
 
 
+def _owners(steps: list[_Step], times: Array) -> Places:
+    """The place of the step that each of ``times`` is in, -1 for none."""
+    last = np.searchsorted([step.t for step in steps], times, side="right") - 1
+    return np.where(times > np.array([step.until for step in steps])[last], -1, last)
+
+
 def _until(step: _Step, then: float, happened: Array) -> float:
     if math.isfinite(step.until):
         return min(step.until, then)
@@ -238,7 +244,8 @@ def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, 
     deepest = own[np.argmax(depths[own])] if len(own) else None
     if deepest is not None and (depths[deepest] > 1 - BACK or found.judged[moving].mean() >= ENOUGH):
         reference, depth = float(found.able()[deepest]), float(depths[deepest])
-        begun, able, judged = found.begun[deepest], found.able(found.references[deepest]), np.flatnonzero(found.judged)
+        begun = max(found.begun[deepest], own[0])
+        able, judged = found.able(found.references[deepest]), np.flatnonzero(found.judged)
         after = judged[(judged > own[-1]) & (judged <= own[-1] + LOOKBACK_S / GRID_S)]
         later = np.append(judged[(judged >= begun) & (judged <= own[-1])], after[:1])
         below = later[rates[later] < BACK * able[later]]
@@ -246,7 +253,8 @@ def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, 
         back = 0.0
         if len(below):
             cause = causes[(causes > step.t) & (causes <= found.shown[begun])].max(initial=step.t)
-            back = math.inf if below[-1] == later[-1] else float(found.shown[below[-1]] - cause)
+            seen = later[later > below[-1]]
+            back = float(found.shown[seen[0]] - GRID_S - cause) if len(seen) else math.inf
     return Dip(
         kind=step.kind,
         t=step.t,

@@ -14,7 +14,7 @@ RISES = ("burst", "spike")  # phases that begin with a step of the rate
 
 
 class BurstsMet(Measure):
-    """The bursts that began with the group at its floor and were answered with a step up. Others found pods that were there.
+    """The bursts that began with the group at its floor. Others found pods that were there.
 
     ``span_s`` is the largest less the smallest time from the HPA's last sync to a burst. It is near the sync period where
     bursts come at any point of it, and near 0 where they come in step with syncs.
@@ -58,24 +58,27 @@ class BurstReaction:
 
 
 def bursts_at_floor(record: Record) -> list[BurstMet]:
-    """Each burst that began with the group at its floor and was followed by a step up within the burst.
+    """Each burst that began with the group at its floor, with the first step up after it.
 
-    Raises :class:`NoData` for none.
+    Raises :class:`NoData` for none, and where no step up followed one before the next: its reaction is not known, and without
+    it the slowest of the others would say too little.
     """
     spans = record.phases[record.phases["label"].isin(RISES)]
     starts = [*spans["start"], float("inf")]
     syncs = [sync.at for sync in record.hpa_syncs] if record.policy.hpa else []
     found = []
-    for place, (start, end) in enumerate(zip(spans["start"], spans["end"], strict=True), 1):
+    for place, start in enumerate(spans["start"], 1):
         before = record.wanted_at(start)
-        ups = [change.t for change in record.scalings if start < change.t <= end and change.after > change.before]
-        if before != record.policy.min_replicas or not ups:
+        if before != record.policy.min_replicas:
             continue
+        ups = [change.t for change in record.scalings if start < change.t <= starts[place] and change.after > change.before]
+        if not ups:
+            raise NoData(f"burst {place} met the floor, and no step up followed before the next burst")
         last = max((t for t in syncs if t <= start), default=None)
         since = None if last is None else start - last
         found.append(BurstMet(place, start, before, ups[0], starts[place], since))
     if not found:
-        raise NoData("no burst that began at the floor and was answered with a step up")
+        raise NoData("no burst that began at the floor")
     return found
 
 

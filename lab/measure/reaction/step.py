@@ -12,6 +12,7 @@ import pandas as pd
 from lab.errors import NoData
 from lab.inputs.own_consumer import RECEIPTS
 from lab.inputs.policy import behavior
+from lab.inputs.scaledobject import ScaledObject
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity, repeated
@@ -66,8 +67,8 @@ def reaction(record: Record) -> Reaction:
     reaction.
     """
     spike = record.zero
-    crossed = crossing(record, spike)
     decided = first_step(record)
+    crossed = _crossed(record, spike, decided)
     pod, receipt = first_work(record, decided)
     stamps = {"lag crosses": crossed, POLICY: decided, **_stamps(record, pod, receipt)}
     ended = (min(stamp, receipt) for stamp in stamps.values())  # what comes after the receipt is no part of it
@@ -95,6 +96,19 @@ def first_step(record: Record) -> float:
     if (first := next(ups, None)) is None:
         raise NoData("the HPA never asked for more replicas after the spike began")
     return first
+
+
+def _crossed(record: Record, spike: float, decided: float) -> float:
+    """When lag asked for more replicas. Where another trigger did so before, all of the wait for the decision is KEDA's and
+    the HPA's: lag has no part of it."""
+    others = isinstance(record.policy, ScaledObject) and len(record.policy.triggers) > 1
+    try:
+        crossed = crossing(record, spike)
+    except NoData:
+        if others:
+            return spike
+        raise
+    return spike if others and crossed > decided else crossed
 
 
 def crossing(record: Record, spike: float) -> float:

@@ -142,6 +142,19 @@ def test_a_fall_belongs_to_the_step_in_which_it_begins(tmp_path):
     )
 
 
+def test_a_small_fall_before_a_step_hides_no_deep_one_in_it(tmp_path):
+    """It begins in no step, and no second is back at its reference until the trough in the step is over."""
+    found = only(tmp_path, flow((0, 200, 2), (18.5, 186, 2), (24, 100, 2), (26, 400, 4)))
+    assert (found.reference, found.depth, found.noise) == pytest.approx((200, 0.5, 0.07), abs=0.005)
+    assert found.recovery_s == pytest.approx(26.25 - 20, abs=0.1)
+
+
+def test_it_is_back_when_it_is_seen_so(tmp_path):
+    """A partition has no work for 6 s of the trough, so nobody sees the group until 32.5 s: then it still does half."""
+    found = only(tmp_path, flow((0, 200, 2), (24, 100, 2), (33, 400, 4)), dry=(26, 32))
+    assert (found.depth, found.recovery_s) == (pytest.approx(0.5), pytest.approx(33.3 - 23.5, abs=0.3))
+
+
 def test_noise_is_what_falls_while_nothing_happens(tmp_path):
     """A fifth less at 45 s, long after the step: the record's noise, and none of the step's depth."""
     found = only(tmp_path, flow((0, 200, 2), (24.5, 400, 4), (45, 320, 4), (47, 400, 4)))

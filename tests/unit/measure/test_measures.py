@@ -92,6 +92,18 @@ def test_the_crossing_is_by_the_hpas_own_tolerance(record):
     assert reaction(own).parts["lag crosses"] == pytest.approx(0.7)
 
 
+def test_where_another_trigger_decided_first_no_part_is_lags(record):
+    """Lag never crosses a lagThreshold of a million: alone no reaction; beside arrivals all of the wait is for a decision."""
+    content = copy.deepcopy(record.policy.content)
+    content["spec"]["triggers"][0]["metadata"]["lagThreshold"] = "1000000"
+    alone = sealed(record.folder, inputs=replace(record.inputs, policy=policy.parse(content, "a test")))
+    assert "lag never crossed" in reaction(alone).total_s.why
+    query = {"serverAddress": "http://prometheus.monitoring:9090", "query": "sum(rate(arrivals[2s]))", "threshold": "70"}
+    content["spec"]["triggers"].append({"type": "prometheus", "metadata": query})
+    beside = sealed(record.folder, inputs=replace(record.inputs, policy=policy.parse(content, "a test")))
+    assert [reaction(beside).parts[part] for part in PARTS[:3]] == pytest.approx([0, 2.0, 0.5])
+
+
 @pytest.mark.parametrize(
     ("measured", "change", "why"),
     [

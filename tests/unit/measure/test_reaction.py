@@ -57,7 +57,16 @@ def test_each_burst_that_began_at_the_floor_has_an_answer():
     assert (bursts_met(group).bursts.number, bursts_met(group).span_s.value) == (2, None)
     # The third one met 8 pods on their way down, and lag asked for more later.
     assert [one.number for one in bursts_at_floor(made((112, 24), (520, 8), (730, 24)))] == [1]
-    assert "no burst that began at the floor" in reactions(made()).slowest_s.why
+    assert "no burst that began at the floor" in reactions(made((90, 24))).slowest_s.why
+
+
+def test_a_burst_that_is_answered_late_or_never_is_not_left_out():
+    """A step up in the lull after it is its own; without one before the next burst no reaction is the slowest."""
+    late = made((290, 24), (520, 12), pods=[("a", 291.0, 340.0, 341.0)])
+    assert reactions(late).slowest_s.number == 240
+    never = made((112, 24), (520, 4), pods=TWO[:2])
+    assert "burst 3 met the floor, and no step up followed" in reactions(never).slowest_s.why
+    assert bursts_met(never).bursts.value is None
 
 
 @pytest.mark.parametrize(("syncs", "since"), [((), None), ((85, 98, 113), 2), ((113,), None)])
