@@ -16,12 +16,9 @@ from confluent_kafka.admin import AdminClient
 from lab import paths
 from lab.__main__ import main
 from lab.errors import FAULT, HELD, InputError
+from lab.evidence import breached
 from lab.host import identity, processes, runs
-from lab.judge import gates
-from lab.judge.measure import Runs
 from lab.measure.fault_tally import tally
-from lab.measure.faults import invariants
-from lab.measure.validity import judge_validity
 from lab.record.rescue import rescue_all
 from lab.record.store import Record, find, opened, stored
 from lab.record.trial import RUNNING
@@ -237,12 +234,6 @@ def test_hours_of_bursts_under_faults_leave_nothing_and_grow_no_memory(tmp_path,
     told = tally(records)
     assert sum(one.finished for one in records) >= len(TWO_FLOORS) * blocks
     assert {name: told[name] for name in BAD} == dict.fromkeys(BAD, 0)
-    valid = [one for one in records if one.finished and not gates.reason(judge_validity(one))]
-    assert {one.folder.name: said for one in valid if (said := breached(one))} == {}
+    assert {one.folder.name: said for one in records if one.finished and (said := breached(one))} == {}
     floors = [[one for one in records if one.policy.min_replicas == floor] for floor in (4, 0)]
     assert [{name: times for name, times in growth_over(own).items() if times > FLAT} for own in floors] == [{}, {}]
-
-
-def breached(record):
-    """The sentences of the invariants of faults that the trial does not hold, or does not show."""
-    return [sentence for found, sentence in invariants([Runs([record])]) if found.holds is not True]
