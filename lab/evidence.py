@@ -174,6 +174,8 @@ class Evidence:
         test.figures |= self._known | known
         test.explained = self._explained  # which grows with the test
         attach(named, test, table, self._charts, shown, validity, self._session)
+        for record in named.values():
+            record.release()
 
 
 def breached(record: Record) -> list[str]:

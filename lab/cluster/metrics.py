@@ -56,6 +56,7 @@ def start_prometheus(plane: ControlPlane, keda_port: int) -> str:
         "prometheus",
         f"--config.file={settings}", f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn",
         f"--storage.tsdb.path={plane.run / 'prometheus'}", "--storage.tsdb.retention.time=2d",
+        "--storage.tsdb.min-block-duration=10m",  # else three hours of samples stay in memory
         "--web.cors.origin=http://localhost",  # by default a page of any origin may read it
     )  # fmt: skip
     url = f"http://127.0.0.1:{port}"

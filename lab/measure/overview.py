@@ -68,8 +68,9 @@ def all_measures(record: Record) -> dict[str, Any]:
 
 
 def write_measures(record: Record) -> Record:
-    """Write the measures of ``record`` into its measures.json; returns the record."""
+    """Write the measures of ``record`` into its measures.json; returns the record, without the tables that this took."""
     write_json(record.folder / "measures.json", all_measures(record))
+    record.release()
     return record
 
 

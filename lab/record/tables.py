@@ -54,6 +54,11 @@ class Tables:
 
     folder: Path
 
+    def release(self) -> None:
+        """Forget all that was read but trial.json; it is read again when asked for. A session keeps the records of hundreds."""
+        for name in vars(self).keys() - {"folder", "trial"}:
+            del vars(self)[name]
+
     @cached_property
     def trial(self) -> Trial:
         """The content of trial.json. Raises :class:`InputError` for one that is not what a trial writes."""

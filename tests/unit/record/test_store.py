@@ -107,6 +107,17 @@ def test_what_is_damaged_is_named_and_nothing_is_judged(stored, damages, named, 
     assert named in line
 
 
+def test_what_was_read_of_a_record_is_released(stored):
+    """All but trial.json, and it is read again: a session of hundreds of trials had 50 MB more with each."""
+    record = opened(stored)
+    before = record.receipts
+    assert "receipts" in vars(record)
+    record.release()
+    assert vars(record).keys() == {"folder", "trial"}
+    assert record.receipts is not before
+    assert record.receipts.equals(before)
+
+
 def test_what_a_test_adds_is_part_of_the_record(stored):
     """Nothing is added to a damaged one, whose damage it would mend."""
     add(stored, "queries.json", {"a": 1})
