@@ -254,7 +254,7 @@ def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, 
         if len(below):
             cause = causes[(causes > step.t) & (causes <= found.shown[begun])].max(initial=step.t)
             seen = later[later > below[-1]]
-            back = float(found.shown[seen[0]] - GRID_S - cause) if len(seen) else math.inf
+            back = float(found.shown[seen[0] - 1] - cause) if len(seen) else math.inf
     return Dip(
         kind=step.kind,
         t=step.t,
