@@ -48,7 +48,7 @@ def commits(record: Record, partitions: Collection[int]) -> dict[int, Commits]:
     except NoData:
         return {}
     ends = {number: np.sort(np.concatenate([*own, np.empty(0)])) + STORED_S + late_s for number, own in stored.items()}
-    return {int(number): _commits(rows, ends[number]) for number, rows in lag.groupby("partition") if number in ends}
+    return {number: _commits(lag[lag["partition"] == number], stored) for number, stored in ends.items()}
 
 
 def _commits(rows: pd.DataFrame, stored: Array) -> Commits:

@@ -126,7 +126,8 @@ def _in_flight(receipts: pd.DataFrame, place: Range, loss: Loss, seen: Commits |
     """``receipts`` without the messages of ``place`` that the group was seen to have committed between each and the loss."""
     if seen is None or receipts.empty:
         return receipts
-    first = [max(int(one.first), seen.within(float(one.end), loss.t)) for one in receipts.itertuples()]
+    places = zip(receipts["first"].tolist(), receipts["end"].tolist(), strict=True)
+    first = [max(first, seen.within(end, loss.t)) for first, end in places]
     left = receipts.assign(first=first)
     return left[left["first"] <= left["last"].clip(upper=place.last)]
 

@@ -137,8 +137,8 @@ class Nemesis:
     def _strike(self, one: Injection) -> tuple[Fault, Undo | None]:
         if one.component in PODS:
             return self._strike_pod(one)
-        there = {GROUP: self._stage.reports.owned, NODE: partial(self._stage.transitions.pods, CONSUMER)}.get(one.component)
-        if there is not None and not there():
+        idle = one.component == GROUP and not self._stage.reports.owned()
+        if idle or (one.component == NODE and not self._stage.transitions.pods(CONSUMER)):
             return row(one, skipped="no consumer was at work"), None
         if one.kind == STORM:
             return row(one), Storm(self._stage).close
