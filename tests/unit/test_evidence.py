@@ -42,7 +42,7 @@ def session(monkeypatch):
 
 def records(*names):
     """Records by name, which nothing is read of."""
-    return {name: Runs([SimpleNamespace(name=name, scale=Scale("real", 1, 1))]) for name in names}
+    return {name: Runs([SimpleNamespace(name=name, scale=Scale("real", 1, 1), release=lambda: None)]) for name in names}
 
 
 @pytest.mark.parametrize("other", [Quantity("flips", "flips", None, "no spike"), Quantity("flips", "flips", 3)])
