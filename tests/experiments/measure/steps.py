@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 from lab.errors import NoData
@@ -18,8 +19,8 @@ WATCHED_S = 4.0
 class Stalls(Measure):
     """Over all decreed steps: the members that were at work when a step began, and those that then paused between two batches.
 
-    A pause counts if it begins within 4 s of the step and lasts longer than 0.3 s. ``member_steps`` counts a member once for
-    each step. One member of m that pauses for the whole of a second is a dip of 1 / m of that second.
+    A pause counts if it begins within 4 s of the step, is not the next one's, and lasts longer than 0.3 s. ``member_steps``
+    counts a member once for each step. One member of m that pauses for the whole of a second is a dip of 1 / m of that second.
     """
 
     member_steps = number("member-steps", "members at work at a step, over all steps")
@@ -37,15 +38,17 @@ def stalls(record: Record) -> Stalls:
     if batches.empty:
         raise NoData("no receipts")
     members, pauses = 0, list[float]()
-    for step in steps:
+    following = [*(one.t - AT_WORK_S for one in steps[1:]), math.inf]
+    for step, then in zip(steps, following, strict=True):
         for _, own in batches.groupby("pod"):
             ended = own.loc[own["end"] <= step.t, "end"]
             if ended.empty or step.t - ended.max() > AT_WORK_S:
                 continue
             members += 1
-            near = own[(own["end"] > step.t - AT_WORK_S) & (own["start"] < step.t + WATCHED_S)]
+            near = own[own["end"] > step.t - AT_WORK_S]
             edges = pairwise(near[["start", "end"]].itertuples(index=False, name=None))
-            longest = max((later[0] - earlier[1] for earlier, later in edges), default=0.0)
+            begun = (later[0] - earlier[1] for earlier, later in edges if earlier[1] < min(step.t + WATCHED_S, then))
+            longest = max(begun, default=0.0)
             pauses += [float(longest)] if longest > STALLED_S else []
     return Stalls(member_steps=members, stalled=len(pauses), longest_s=max(pauses, default=0.0))
 
