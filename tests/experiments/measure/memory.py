@@ -22,10 +22,11 @@ HOUR_S = 3600.0
 
 
 class MemoryGrowth(Measure):
-    """The growth of the resident memory of one process, in the second half of the trial, over the machine's memory.
+    """The growth of the resident memory of one kind of process, in the second half of the trial, over the machine's memory.
 
-    The slope is that of least squares over the readings of one kind of process, divided by their number. The kind that grows
-    fastest counts. In the first half programs fill their caches, and pods are still being added.
+    The slope is that of least squares over the readings of a kind, divided by the number of its processes at each, and is
+    multiplied by the last number. The kind that grows fastest counts. In the first half programs fill their caches, and pods
+    are still being added.
     """
 
     share_an_hour = number("1/h", "growth of the fastest growing process, as a share of the machine's memory", UNSCALED)
@@ -45,7 +46,8 @@ def memory_growth(record: Record) -> MemoryGrowth:
     if readings < FEWEST:
         raise NoData(f"{readings} readings of the memory in the second half of the trial, fewer than {FEWEST}")
     slopes = {
-        str(name): float(np.polyfit(rows["t"] - middle, rows["rss_bytes"] / rows["count"], 1)[0]) * HOUR_S
+        str(name): float(np.polyfit(rows["t"] - middle, rows["rss_bytes"] / rows["count"], 1)[0] * rows["count"].iloc[-1])
+        * HOUR_S
         for name, rows in late.groupby("process")
         if len(rows) == readings
     }

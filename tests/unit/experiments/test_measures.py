@@ -175,7 +175,7 @@ def test_the_control_planes_cpu_is_that_of_its_four_processes(tmp_path, processe
 
 
 def test_the_process_that_grows_fastest_counts(tmp_path):
-    """Its growth is that of one process, per hour and as a share of the machine's memory. A few minutes say nothing.
+    """Its growth is that of all of its kind, per hour and as a share of the machine's memory. A few minutes say nothing.
 
     Pods that are added are no growth, and the first minutes of a process that came late would look like growth for ever.
     """
@@ -185,6 +185,11 @@ def test_the_process_that_grows_fastest_counts(tmp_path):
     found = memory_growth(record(tmp_path, rows))
     assert found.process == "broker"
     assert found.share_an_hour.number == pytest.approx(120 / 1024 / MACHINE.memory_gib, rel=0.01)
+    rows += [(10.0 * n, "pod", 2 + 5 * (n > 90), int((2 + 5 * (n > 90)) * (60 + n / 12) * MIB)) for n in range(121)]
+    several = memory_growth(record(tmp_path / "seven", rows))
+    assert several.process == "pod"  # each grows by a quarter of what the broker does, and seven by more
+    assert several.share_an_hour.number == pytest.approx(7 * 30 / 1024 / MACHINE.memory_gib, rel=0.01)
+    assert "fewer than 20" in memory_growth(record(tmp_path, rows, 120.0)).share_an_hour.why
 
 
 def test_a_consumer_costs_what_its_samples_say(tmp_path):
