@@ -7,8 +7,8 @@ lull is enough.
 Method. Profiles ``ten-bursts`` (lulls of 180 s) and ``bursty``, pods of 100 events/s that start in 45 s. ``lag-4500`` (window
 300 s) and ``lag-4500-arrivals``, which adds 85 events/s a pod, share a duet until drained and at their floor.
 
-Asserted. Lag alone flips: the control. With arrivals nothing flips and the group gives back its pods. Each burst that finds a
-group at its floor has a new pod at work within 90 s.
+Asserted. Lag alone flips: the control. With arrivals nothing flips and the group gives back its pods. At real time each burst
+that meets the floor has a new pod at work within 90 s.
 
 Refuted by one flip with arrivals, or one reaction of 90 s.
 """
@@ -81,5 +81,9 @@ def test_arrivals_beside_lag_on_three_bursts(trials, evidence):
             "with a trigger on arrivals a window that is longer than a lull ends the flapping on three bursts",
             MODEL,
         )
-        claim(reactions(alone).slowest_s < REACTION_S, "each burst that finds the group on lag at its floor gets a pod in time")
-        claim(reactions(beside).slowest_s < REACTION_S, "so does each that finds the group on lag and arrivals there")
+        if trials.scale.time == 1:  # a reaction has a part that a scale divides, and one that it leaves whole
+            claim(
+                reactions(alone).slowest_s < REACTION_S,
+                "each burst that finds the group on lag at its floor gets a pod in time",
+            )
+            claim(reactions(beside).slowest_s < REACTION_S, "so does each that finds the group on lag and arrivals there")
