@@ -37,7 +37,6 @@ SHARED = {"concurrency": 2, "cpu_request_m": 50, "store_slots": SLOTS}  # pods o
 LAW = "arithmetic: 12 slots of 200 events/s are 2,400; with 24 pods a write takes twice as long, and they are 1,200 of 1,800"
 QUEUED = "arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods"
 PAID = "keda#7092 (direction only)"
-APART = "difference of the two, of what 12 pods process"
 
 
 def second_half(record):
@@ -166,7 +165,7 @@ def test_pods_beyond_the_capacity_are_paid_for_nothing(trials, evidence):
     gain, dearer = over_capped(found)
 
     with evidence.of(found) as claim:
-        claim(abs(gain - 1).named(APART) <= 0.1, "pods beyond the downstream's capacity process nothing more", QUEUED)
+        claim(gain <= 1.1, "pods beyond the downstream's capacity process nothing more", QUEUED)
         claim(dearer > 1, "pods beyond the downstream's capacity are paid", PAID)
         larger(claim, found)
 
@@ -182,11 +181,7 @@ def test_more_pods_than_slots_while_a_backlog_waits(trials, evidence, contention
         if contention:
             claim(ratio <= 0.75, "while a backlog waits, pods beyond the downstream's capacity make it process less", LAW)
         else:
-            claim(
-                abs(ratio - 1).named(APART) <= 0.1,
-                "while a backlog waits, pods beyond the downstream's capacity process nothing more",
-                QUEUED,
-            )
+            claim(ratio <= 1.1, "while a backlog waits, pods beyond the downstream's capacity process nothing more", QUEUED)
         claim(dearer > 1, "pods beyond the downstream's capacity are paid", PAID)
         beyond(claim, found)
         for name, runs in found.items():
