@@ -75,7 +75,11 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
             claim(scaling_cost(record).share < 1, "scaling costs less than the backlog it clears", "text 1, section 1")
         claim(left.out_of_order == 0, "each taken pod ends its work, commits, leaves and exits, in this order", SHUTDOWN)
         claim(left.failed == 0, "each taken pod exits with code 0", SHUTDOWN)
-        claim(longest_shutdown(record) <= 60, "no taken pod needs more than 60 s", "text 2: 60 s of grace")
+        claim(
+            longest_shutdown(record) < record[0].inputs.workload.drain_timeout,
+            "the work of each taken pod is done before the drain's time-out",
+            "setting drain_timeout, 20 s: the pods' grace of 30 s leaves no more than that of text 2's 60 s",
+        )
 
 
 @allure.story("A reaction's parts, over repeated trials")
@@ -106,7 +110,7 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
         )
         claim(
             largest(one.phase for one in decided) <= 1.2,
-            "the wait for KEDA and the HPA is that for the next sync",
+            "the HPA syncs once in its period",
             "the HPA's sync period, and a fifth of it for what a sync takes",
         )
         claim(
@@ -132,11 +136,17 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
         evidence.report(name, {f"{POLICY} (s)": reacted.part(POLICY), "reaction (s)": reacted.total_s})
 
     with evidence.of(found) as claim:
-        claim(in_syncs <= 2, "each sync of the HPA asks Kafka itself", "KEDA's docs: useCachedMetrics false asks at each sync")
-        claim(in_polls >= 0.5, "with cached metrics pollingInterval decides how often the metric changes")
+        claim(
+            in_syncs <= 1.5, "each sync of the HPA asks Kafka itself", "KEDA's docs: useCachedMetrics false asks at each sync"
+        )
+        claim(
+            in_polls >= 0.5,
+            "with cached metrics pollingInterval decides how often the metric changes",
+            "KEDA's docs: useCachedMetrics true answers with the last poll's value; without it a sync of 15 s is a quarter",
+        )
         claim(
             reaction(live).divided_s < compressed(REACTION_S, trials.scale.time),
-            "a pollingInterval of a minute does not delay the reaction",
+            "with a pollingInterval of a minute the first new pod is at work in time",
         )
 
     evidence.conclude("useCachedMetrics", "false", "with it the lag that the HPA sees changes once in a pollingInterval")
