@@ -8,7 +8,7 @@ the decades in duets, and by themselves (`tox -e stretch`). Time behind is the o
 spike's last third. The last duet has keys of Zipf 1.1.
 
 Asserted. 4,500 holds the objective, is the largest of the sweep that does, and drains within its bound. Ten times as much
-breaches it, 150 scales at baseline, 7,500 and 9,000 are late. Under skew no value holds it.
+breaches it, 150 scales at baseline, 7,500 and 9,000 are late. Under skew neither 1,500 nor 4,500 does.
 
 Refuted by a run on the other side of its bound.
 """
@@ -22,7 +22,7 @@ from lab.judge.aggregate import smallest
 from lab.judge.bounds import DRAIN_OVER_BEST, TIME_BEHIND_S
 from lab.judge.measure import quantity
 from lab.measure.cost import cost
-from lab.measure.drain import best_drain, drain_time
+from lab.measure.drain import LEAST_DRAIN_S, best_drain, drain_time
 from lab.measure.lag import hold
 from lab.measure.lateness import time_behind
 from lab.measure.rebalance import rebalances
@@ -121,7 +121,8 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
         )
         claim(
             best_drain(right).over_best <= DRAIN_OVER_BEST,
-            "with the computed lagThreshold the backlog is drained about as fast as the policy's bounds allow",
+            "with the computed lagThreshold the backlog is drained about as fast as the policy's bounds allow, or within "
+            f"{DRAIN_OVER_BEST * LEAST_DRAIN_S:g} s",
         )
 
     evidence.conclude(
@@ -181,7 +182,7 @@ def test_each_value_between_by_itself(trials, evidence):
 
 
 @pytest.mark.extended
-@allure.story("Under skew no lagThreshold holds the objective")
+@allure.story("Under skew neither the computed lagThreshold nor a third of it holds the objective")
 def test_skew_is_beyond_any_lag_threshold(trials, evidence):
     """The hottest partition has one pod at most, and gets more than a pod's rate, whatever the replicas."""
     plan = {"profile": "plateau-skewed", "workload": slim(), "until": REPLAYED}
@@ -196,7 +197,7 @@ def test_skew_is_beyond_any_lag_threshold(trials, evidence):
     with evidence.of(sides) as claim:
         claim(
             smallest([time_behind(low), time_behind(right)]) > TIME_BEHIND_S,
-            "a partition that gets more than a pod's rate falls behind with any lagThreshold",
+            "a partition that gets more than a pod's rate falls behind with a lagThreshold of 1,500 and of 4,500",
             "arithmetic: 14 % of 1,800 events/s against 100 events/s of a pod",
         )
         claim(
