@@ -72,7 +72,7 @@ def undisturbed(trials, evidence):
             for figure, difference in beside.items():
                 claim(
                     over_noise(difference, same[figure]) <= 1,
-                    f"the first group's {figure} is that of A/A while the second one scales",
+                    f"no difference of the first group's {figure} can be told from A/A while the second one scales",
                     "text 1, section 13: its scaling is isolated and doesn't perturb the first group",
                 )
 
