@@ -8,7 +8,7 @@ commit=auto; and on with work of 3 s and a grace of 1 s. In profile ``in-hand`` 
 work each. Spark reconciles every message with its receipts.
 
 Asserted. With drain on processed equals produced and every offset is committed. Without it messages are repeated, with
-auto-commit lost. The short grace repeats one message of each taken pod at least.
+auto-commit lost. The short grace repeats at least as many messages as pods are taken.
 
 Refuted by fewer than four.
 """
@@ -110,6 +110,6 @@ def test_a_short_grace_repeats_the_work_in_hand(trials, evidence):
     with evidence.of(cut, delivery=AT_LEAST_ONCE) as claim:
         claim(
             doubled >= TAKEN,
-            "each pod whose grace is shorter than its work repeats messages",
+            "a grace shorter than the work in hand repeats at least as many messages as pods are taken",
             "Kubernetes: SIGKILL after terminationGracePeriodSeconds, and 2 s at least; some 20 s of work",
         )
