@@ -43,7 +43,7 @@ def claim_blindness(claim, cpu):
     """The HPA on CPU reads nothing of a backlog."""
     claim(
         signal(cpu).utilization < 70,
-        "an I/O-bound consumer never comes near the HPA's target of 70 %",
+        "in the median an I/O-bound consumer stays below the HPA's target of 70 %",
         "the HPA's target in manifests/hpa/cpu (70 %)",
     )
     claim(
