@@ -32,9 +32,9 @@ pytestmark = [allure.epic("Scaling on lag"), allure.feature("Acceptance")]
 
 SHORT = {"profile": "spike", "policy": "lag-4500", "workload": slim(start_s=30), "scale": "standard"}
 WHOLE = {"profile": "acceptance", "policy": "recommended", "workload": slim(start_s=45), "scale": "standard"}
-# events/s of lab.host.speed, by the lab's own pilot. Two whole cores did 253,000 and more. Six tenths of them did 205,000:
-# then a pod that starts takes the cores of those at work.
-SPEED = 230_000
+# events/s of lab.host.speed, by the lab's own trials: where two whole cores did 184,000 all held, in two of two; on slower ones
+# none was tried. Six tenths of faster cores did 205,000, and there a pod that starts takes the cores of those at work.
+SPEED = 180_000
 
 
 def judge_section_5(record, evidence):
