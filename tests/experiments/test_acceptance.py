@@ -32,9 +32,9 @@ pytestmark = [allure.epic("Scaling on lag"), allure.feature("Acceptance")]
 
 SHORT = {"profile": "spike", "policy": "lag-4500", "workload": slim(start_s=30), "scale": "standard"}
 WHOLE = {"profile": "acceptance", "policy": "recommended", "workload": slim(start_s=45), "scale": "standard"}
-# events/s of lab.host.speed, by the lab's own trials: where two whole cores did 184,000 all held, in two of two; on slower ones
-# none was tried. Six tenths of faster cores did 205,000, and there a pod that starts takes the cores of those at work.
-SPEED = 180_000
+# events/s of lab.host.speed, by the lab's own trials. Where two cores did 184,000 the spike held all, in two of two. The whole
+# trial's policy starts 20 pods at once: where they did 166,000 that cost 42 % of the rate, for pods that start take the cores.
+SPEED, WHOLE_SPEED = 180_000, 230_000
 
 
 def judge_section_5(record, evidence):
@@ -82,7 +82,7 @@ def test_a_10x_spike_is_answered_drained_and_given_back(trials, evidence):
 
 @pytest.mark.acceptance
 @pytest.mark.duration(850, scale="standard")
-@pytest.mark.speed(SPEED)
+@pytest.mark.speed(WHOLE_SPEED)
 @pytest.mark.usefixtures("board_picture")
 @allure.story("One policy holds bursts, a 10x spike and the way back to the floor")
 def test_one_policy_holds_bursts_a_spike_and_the_way_back(trials, evidence):
