@@ -139,7 +139,8 @@ def fenced(record: Record, by_faults: Sequence[Loss]) -> Iterator[Loss]:
     for gone in record.handovers:
         if gone.event == GIVEN or (gone.pod, gone.t) in known:
             continue
-        told = [one.t for one in record.handovers if one.event == GIVEN and one.pod == gone.pod and one.t < gone.t]
+        given = [one for one in record.handovers if one.event == GIVEN and one.pod == gone.pod and one.t < gone.t]
+        told = [one.t for one in given if set(one.partitions) & set(gone.partitions)]  # an empty one commits nothing
         since = max(told, default=-math.inf)
         own = [one for one in refused if one.pod == gone.pod and since < one.t <= gone.t]
         if gone.event != LOST and not (own and _refused(record, gone)):

@@ -142,6 +142,16 @@ def test_a_member_explains_what_it_could_not_commit(tmp_path, end, event, others
     assert (found.given_up.value, found.unexplained.value) == (by_given_up, 10 - by_given_up)
 
 
+def test_commits_that_a_storm_refuses_are_refused_across_empty_assignments(tmp_path):
+    """As in a storm of 26 s: what was done 5 s before an assignment of nothing was not committed by it."""
+    refused = [report(t, "c", "commit_failed", partitions=[5]) for t in (144, 149)]
+    told = [assigned(138, "c", 5), refused[0], report(146, "c", "assigned", partitions=[], owned=1), refused[1]]
+    told += [given_up(150, "c", 5, event="revoked"), assigned(143, "d", 6)]
+    receipts = [done("c", 5, 0, 9, 143.5), done("d", 5, 0, 9, 151.0)]
+    found = under_faults(under(tmp_path, receipts, [range_of(5, 0, 9)], told=told, inputs=FAST))
+    assert (found.given_up.value, found.unexplained.value) == (10, 0)
+
+
 AGAIN = (0, 0, 9, 91)  # partition 0, 0 to 9, at 91
 
 
