@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,13 +29,14 @@ class Commits:
         return int(seen.max(initial=0))
 
 
-def commits(record: Record, partitions: Collection[int]) -> dict[int, Commits]:
-    """Those of each of the ``partitions`` that has samples.
+def commits(record: Record) -> dict[int, Commits]:
+    """Those of each partition with messages that were processed more than once: all events are read for them.
 
     The log's end is counted from the times of its messages, those that were in it by then. So there are none without a ledger
     of events or a producer's tally, and where brokers of the trial's own are struck: a message may then be stored much later.
     """
-    if record.inputs.brokers:
+    partitions = {one.partition for one in record.reconciliation.doubled}
+    if record.inputs.brokers or not partitions:
         return {}
     try:
         late_s = max(tallied(record, "late_max_ms")[0]) / 1000

@@ -13,6 +13,7 @@ import numpy as np
 
 from lab.errors import NoData
 from lab.inputs.faults import BACK_S, CONSUMER, CUT, DAEMONS, KILL, PODS, ROOTS, SLOW_BACK_S, STORE
+from lab.measure.commits import commits
 from lab.measure.faults import injected, losses, under_faults
 from lab.measure.kills import Loss, buried_again, explained
 from lab.model.hpa_log import FAILED
@@ -185,6 +186,7 @@ def _copies_by_kind(record: Record) -> dict[tuple[str, str], int]:
         for loss in losses(record):
             if loss.t in kinds:
                 own.setdefault(kinds[loss.t], []).append(loss)
-        return {kind: explained(record, some).copies + buried_again(record, some) for kind, some in own.items()}
+        seen = commits(record)
+        return {kind: explained(record, some, seen).copies + buried_again(record, some) for kind, some in own.items()}
     except NoData:
         return {}

@@ -17,6 +17,7 @@ from lab.judge.aggregate import largest, total
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Comparison
+from lab.measure.commits import commits
 from lab.measure.delivery import Delivery, delivery
 from lab.measure.kills import Loss, buried_again, explained
 from lab.measure.rebalance import rebalance_spans
@@ -64,9 +65,9 @@ class UnderFaults(Measure):
 @measure
 def under_faults(record: Record) -> UnderFaults:
     """Account for the messages; no data for a trial without a schedule, and like :func:`delivery`."""
-    struck, found = injected(record), delivery(record)
-    by_faults = explained(record, own := list(losses(record)))
-    known = explained(record, every := [*own, *fenced(record, own)])
+    struck, found, seen = injected(record), delivery(record), commits(record)
+    by_faults = explained(record, own := list(losses(record)), seen)
+    known = explained(record, every := [*own, *fenced(record, own)], seen)
     letters, all_letters = buried_again(record, own), buried_again(record, every)
     return UnderFaults(
         injected=len(struck),

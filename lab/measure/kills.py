@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +46,7 @@ def consumer_kill(record: Record) -> ConsumerKill:
     t, pod = faults[0].t, known(faults[0].pod, "pod that was killed")
     owned = record.owners(t).get(pod, frozenset())
     ledger, receipts = record.reconciliation, record.receipts
-    found = explained(record, [Loss(pod, t, -math.inf, t)])
+    found = explained(record, [Loss(pod, t, -math.inf, t)], commits(record))
     next_ends = [receipts[(receipts["partition"] == number) & (receipts["start"] > t)]["end"].min() for number in sorted(owned)]
     waited = None if any(end != end for end in next_ends) else max((float(end) - t for end in next_ends), default=None)
     return ConsumerKill(
@@ -76,17 +76,16 @@ class Explained(NamedTuple):
     oldest_s: float
 
 
-def explained(record: Record, losses: Sequence[Loss]) -> Explained:
+def explained(record: Record, losses: Sequence[Loss], seen: Mapping[int, Commits]) -> Explained:
     """The copies that ``losses`` explain: each explains one of a message that its pod had processed, and another did later.
 
-    Where scrapes show that the group had committed the message before the loss (:mod:`lab.measure.commits`), it explains none.
+    Where the commits that were ``seen``, by partition, had passed the message before the loss, it explains none.
     Raises :class:`NoData` where not all doubled ranges are named.
     """
     ledger, receipts = record.reconciliation, record.receipts
     if sum(one.count for one in ledger.doubled) != ledger.doubled_messages:
         raise NoData("more ranges are doubled than are named")
     copies, oldest_s = 0, 0.0
-    seen = commits(record, {one.partition for one in ledger.doubled}) if ledger.doubled and losses else {}
     for one in ledger.doubled:
         here = _covering(receipts, one)
         further = np.maximum(_copies(here, one) - 1, 0)

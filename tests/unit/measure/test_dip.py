@@ -3,13 +3,9 @@
 import math
 from itertools import pairwise
 
-import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lab.measure.dip import dips, dry_time, median_step, rate_traces, worst_dip, worst_step
-from lab.measure.throughput import GRID_S, Throughput
 
 from . import built
 from .built import assigned, given_up, receipt, report, sample
@@ -134,12 +130,11 @@ def test_a_step_that_is_hardly_seen_is_no_dip_of_0(tmp_path):
 def test_a_fall_belongs_to_the_step_in_which_it_begins(tmp_path):
     """Its deepest second comes in the next step, which has none of its own."""
     moves = [*UP[:2], *built.replicas((T + 25, 6, 2), (T + 25.5, 6, 6))]
-    first, second = dips(group(tmp_path, flow((0, 200, 2), (23.5, 150, 2), (25, 50, 2), (27, 400, 4)), moves=moves))
+    made = group(tmp_path, flow((0, 200, 2), (23.5, 150, 2), (25, 50, 2), (27, 400, 4)), moves=moves)
+    first, second = dips(made)
     assert (first.until, first.depth, second.depth) == (T + 25, pytest.approx(0.75), pytest.approx(0))
     assert first.recovery_s == pytest.approx(27.4 - 23.5, abs=0.1)
-    assert (
-        worst_dip(group(tmp_path, flow((0, 200, 2), (23.5, 150, 2), (25, 50, 2), (27, 400, 4)), moves=moves)).steps.value == 2
-    )
+    assert worst_dip(made).steps.value == 2
 
 
 def test_a_small_fall_before_a_step_hides_no_deep_one_in_it(tmp_path):
@@ -150,7 +145,7 @@ def test_a_small_fall_before_a_step_hides_no_deep_one_in_it(tmp_path):
 
 
 def test_it_is_back_when_it_is_seen_so(tmp_path):
-    """A partition has no work for 6 s of the trough, so nobody sees the group until 32.5 s: then it still does half."""
+    """A partition has no work from 26 s to 32 s. The group still does half until 33 s, and it is back after that."""
     found = only(tmp_path, flow((0, 200, 2), (24, 100, 2), (33, 400, 4)), dry=(26, 32))
     assert (found.depth, found.recovery_s) == (pytest.approx(0.5), pytest.approx(33.3 - 23.5, abs=0.3))
 
@@ -278,29 +273,3 @@ def test_partitions_are_followed_to_their_owners(tmp_path, events, moved, settle
     assert (found.moved, found.settle_s) == (moved, None if settle is None else pytest.approx(settle, abs=1e-6))
     (control,) = decreed(tmp_path / "control", HOLE, CONTROL, reports=[*OWNED, *events])
     assert (control.kind, control.settle_s, control.moved) == ("control", None, moved)
-
-
-def table(rows):
-    """Receipts of (start ms, length ms, count), a little after the whole millisecond, so that no window ends on one."""
-    return pd.DataFrame([receipt("a", T + (at + 0.4) / 1000, T + (at + 0.4 + takes) / 1000, n) for at, takes, n in rows])
-
-
-def share(one, start, end):
-    """Messages of a receipt that were done from ``start`` to ``end``: the oracle."""
-    if one.end == one.start:
-        return one.count if start < one.start <= end else 0
-    return one.count * max(0.0, min(one.end, end) - max(one.start, start)) / (one.end - one.start)
-
-
-RECEIPTS = st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 1500), st.integers(1, 1000)), min_size=1, max_size=12)
-
-
-@given(RECEIPTS.map(table), st.integers(-500, 3000), st.integers(0, 3000), st.sampled_from([200, 1000]))
-def test_the_rolling_rate_is_that_of_each_window_alone(receipts, start, length, window):
-    """The cumulative line gives every window what the shares of all receipts in it add up to."""
-    begin, wide = T + start / 1000, window / 1000
-    starts, rates = Throughput(receipts).rolling(begin, begin + length / 1000, wide)
-    assert len(starts) == max(0, (length - window) // 50 + 1)
-    assert starts == pytest.approx([begin + GRID_S * k for k in range(len(starts))])
-    alone = [sum(share(one, at, at + wide) for one in receipts.itertuples()) / wide for at in starts]
-    assert rates == pytest.approx(alone, rel=1e-6, abs=0.1)  # 0.2 µs of an epoch time, in a receipt of 1 ms
