@@ -19,6 +19,7 @@ from lab.kubelet.refusal import refusals
 from lab.kubelet.status import Terminated, pod_status, read_time, refused_status
 
 log = logging.getLogger("lab.node")
+DELETE_AGAIN_S = 2.0  # the kubelet's next sync, which is 10 s away at most
 
 
 class Pod:
@@ -92,7 +93,7 @@ class Pod:
             if not self._over:
                 await self._until_done(self._send)
             await self._deleted.wait()
-            await self._until_done(lambda: self._tools.api.delete_pod(self.obj))
+            await self._delete()
         finally:
             writer.cancel()
             self._tools.events.forget(self.uid)
@@ -113,6 +114,17 @@ class Pod:
 
         around = Surroundings(spec, self.ip, self.folder, self._tools, resolve, self._dirty.set, event)
         return [Container(container, around, *resumed(statuses.get(container.name))) for container in spec.containers]
+
+    async def _delete(self) -> None:
+        """Remove the object until the watch says that it is gone.
+
+        "Not found" is no proof: NodeRestriction says so of every pod while an API server that was restarted fills its caches.
+        """
+        while not self._gone.is_set():
+            await self._until_done(lambda: self._tools.api.delete_pod(self.obj))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DELETE_AGAIN_S):
+                    await self._gone.wait()
 
     async def _refuse(self) -> None:
         message = "; ".join(map(str, self.refusals))

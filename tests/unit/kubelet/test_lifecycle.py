@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lab.host import processes
+from lab.kubelet import pod as pods
 from lab.kubelet.agent import end_leftovers
 from lab.kubelet.process import LEAST_GRACE_S, Process
 
@@ -54,6 +55,23 @@ async def test_a_deleted_pod_that_drains_ends_with_code_0(tmp_path: Path) -> Non
         assert [status["phase"] for status in n.api.statuses] == ["Running", "Succeeded"]
         n.vanish(obj)
         assert n.agent.pods() == []
+
+
+async def test_a_delete_is_sent_again_until_the_watch_says_that_the_object_is_gone(tmp_path: Path, monkeypatch) -> None:
+    """An API server that was restarted answers the first with "not found", and the object stays."""
+    monkeypatch.setattr(pods, "DELETE_AGAIN_S", 0.02)
+    async with node(tmp_path) as n:
+        obj = pod(shell("exit 0"), policy="Never")
+        n.apply(obj)
+        await n.phase("Succeeded")
+        n.delete(obj, 30)
+        async with asyncio.timeout(SOON_S):
+            while len(n.api.deleted) < 3:
+                await asyncio.sleep(0.005)
+        n.vanish(obj)
+        sent = len(n.api.deleted)
+        await asyncio.sleep(0.1)
+        assert n.api.deleted == [obj["metadata"]["uid"]] * sent
 
 
 async def test_a_pod_that_is_deleted_while_its_process_starts_is_stopped_with_an_event(
