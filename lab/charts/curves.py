@@ -100,9 +100,9 @@ def _marks(record: Record) -> pd.DataFrame:
         for one in record.scalings
     ]
     rows += [
-        (t, "rebalance", event, f"{pod}: {len(partitions)} partitions {event}")
-        for t, pod, event, partitions, _ in record.handovers
-        if partitions
+        (one.t, "rebalance", one.event, f"{one.pod}: {len(one.partitions)} partitions {one.event}")
+        for one in record.handovers
+        if one.partitions
     ]
     return pd.DataFrame(rows, columns=["t", "kind", "label", "detail"]).sort_values("t", ignore_index=True)
 

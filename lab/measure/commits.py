@@ -1,7 +1,8 @@
-"""Commits of a group by what was scraped: the log's end then, less its lag. They are bounds from below, and no more."""
+"""Commits of a group by what was scraped: the log's end then, less its lag. Bounds, as both were read at some moment."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,40 +19,57 @@ STORED_S = 1.0  # a message is in the log so long after it was handed over; with
 
 @dataclass(frozen=True)
 class Commits:
-    """The ``least`` offset that the group had committed of a partition, read within READ_S after each of ``times``, epoch s."""
+    """The ``least`` and ``most`` that the group had committed of a partition, read within READ_S after each of ``times``.
+
+    These are offsets, and epoch s.
+    """
 
     times: Array
     least: Array
+    most: Array
 
     def within(self, begin: float, end: float) -> int:
         """The offset that the group had surely committed at some moment from ``begin`` to ``end`` (epoch s), 0 for none."""
         seen = self.least[(self.times > begin) & (self.times + READ_S <= end)]
         return int(seen.max(initial=0))
 
+    @property
+    def fallen(self) -> int:
+        """By how many messages at least what was committed fell from an earlier reading to a later one."""
+        highest = np.concatenate([[0.0], np.maximum.accumulate(self.least)])
+        earlier = highest[np.searchsorted(self.times + READ_S, self.times, side="right")]
+        return int((earlier - self.most).max(initial=0))
+
 
 def commits(record: Record) -> dict[int, Commits]:
-    """Those of each partition with messages that were processed more than once: all events are read for them.
-
-    The log's end is counted from the times of its messages, those that were in it by then. So there are none without a ledger
-    of events or a producer's tally, and where brokers of the trial's own are struck: a message may then be stored much later.
-    """
+    """Those of each partition with messages that were processed more than once; none where they are not known."""
     partitions = {one.partition for one in record.reconciliation.doubled}
-    if record.inputs.brokers or not partitions:
-        return {}
     try:
-        late_s = max(tallied(record, "late_max_ms")[0]) / 1000
-        stored: dict[int, list[Array]] = {number: [] for number in partitions}
-        for numbers, times in record.event_parts("partition", "ts"):  # ns
-            for number, own in stored.items():
-                own.append(times[numbers == number] / 1e9)
-        lag = record.partition_lag
+        return commits_of(record, partitions) if partitions else {}
     except NoData:
         return {}
-    ends = {number: np.sort(np.concatenate([*own, np.empty(0)])) + STORED_S + late_s for number, own in stored.items()}
-    return {number: _commits(lag[lag["partition"] == number], stored) for number, stored in ends.items()}
 
 
-def _commits(rows: pd.DataFrame, stored: Array) -> Commits:
-    """By samples of lag, and the times (epoch s) by which each message was ``stored``, in order."""
-    times = rows["t"].to_numpy(dtype=np.float64)
-    return Commits(times, np.searchsorted(stored, times, side="right") - rows["lag"].to_numpy(dtype=np.float64))
+def commits_of(record: Record, partitions: Collection[int]) -> dict[int, Commits]:
+    """Those of each of ``partitions``: all events are read for them.
+
+    The log's end is counted from the times of its messages, those that were in it by then. So there are no data without a
+    ledger of events or a producer's tally, and with brokers of the trial's own: a message may be stored much later in them.
+    """
+    if record.inputs.brokers:
+        raise NoData("a broker of the trial's own may store a message much later than it was handed over")
+    late_s = max(tallied(record, "late_max_ms")[0]) / 1000
+    handed: dict[int, list[Array]] = {number: [] for number in partitions}
+    for numbers, times in record.event_parts("partition", "ts"):  # ns
+        for number, own in handed.items():
+            own.append(times[numbers == number] / 1e9)
+    lag = record.partition_lag
+    parts = {number: np.sort(np.concatenate([*own, np.empty(0)])) for number, own in handed.items()}
+    return {number: _commits(lag[lag["partition"] == number], own, STORED_S + late_s) for number, own in parts.items()}
+
+
+def _commits(rows: pd.DataFrame, handed: Array, late_s: float) -> Commits:
+    """By samples of lag, and the times (epoch s) at which messages were ``handed`` over, in order; each was in the log soon."""
+    times, lag = rows["t"].to_numpy(dtype=np.float64), rows["lag"].to_numpy(dtype=np.float64)
+    least = np.searchsorted(handed + late_s, times, side="right") - lag
+    return Commits(times, least, np.searchsorted(handed, times + READ_S, side="right") - lag)

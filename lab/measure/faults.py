@@ -17,7 +17,7 @@ from lab.judge.aggregate import largest, total
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Comparison
-from lab.measure.commits import commits
+from lab.measure.commits import commits, commits_of
 from lab.measure.delivery import Delivery, delivery
 from lab.measure.kills import Loss, buried_again, explained
 from lab.measure.rebalance import rebalance_spans
@@ -130,8 +130,8 @@ def fenced(record: Record, by_faults: Sequence[Loss]) -> Iterator[Loss]:
 
     Either the group gave it up, or refused the commit with which it handed them over. Its commits were taken until a
     rebalance began after its last assignment: the one in which another was given one of the partitions, or a commit was
-    refused. It commits when an interval is over and it is through with what it took. Of two such times the one is that of a
-    commit that was under way.
+    refused: when it was asked for, where the member reports that. It commits when an interval is over and it is through with
+    what it took. Of two such times the one is that of a commit that was under way.
     """
     work = record.inputs.workload
     each_s = work.commit_interval_ms / 1000 / record.scale.time + (work.batch_ms + work.poll_ms) / 1000
@@ -146,7 +146,7 @@ def fenced(record: Record, by_faults: Sequence[Loss]) -> Iterator[Loss]:
         own = [one for one in refused if one.pod == gone.pod and since < one.t <= gone.t]
         if gone.event != LOST and not (own and _refused(record, gone)):
             continue
-        first = min((one.t for one in own), default=gone.t)
+        first = min((one.t - one.seconds for one in own), default=gone.t)
         over = min(first, _taken_over(record, gone, since))
         begun = next((start for start, end in spans if start <= over <= end), over)
         yield Loss(gone.pod, first, max(since, begun) - 2 * each_s, gone.t)
@@ -185,6 +185,16 @@ def went_back(record: Record) -> int:
     )
 
 
+@quantity("messages", "messages by which a committed offset was seen to go back")
+def commits_went_back(record: Record) -> int:
+    """The most of any partition. A member that comes back commits nothing of what it lost: brokers fence it by its generation.
+
+    It is a bound from below (:mod:`lab.measure.commits`), with no data like there, and for a trial without a schedule.
+    """
+    injected(record)
+    return max((one.fallen for one in commits_of(record, range(record.inputs.partitions)).values()), default=0)
+
+
 @quantity("steps", "steps to no replica while there was lag")
 def stranded(record: Record) -> float:
     """Steps to no replica while more messages waited than the policy takes for none, at each moment of the 2 s before.
@@ -202,24 +212,26 @@ def stranded(record: Record) -> float:
     return sum(lag > _none(record) for lag in least)
 
 
-@quantity("s", "time from the last fault to a decision that the model takes too", UNSCALED)
+@quantity("s", "time from the last fault to decisions that the model takes too", UNSCALED)
 def back_s(record: Record) -> float:
-    """From the end of the last fault to the first sync of the HPA that the model decides as the controller did.
+    """From the end of the last fault to the HPA's first sync from which on the model decides each as the controller did.
 
     A controller that was started anew remembers nothing. There is no data for a trial without a schedule or without an HPA, and
-    where the HPA never decided again.
+    where the HPA's last sync is none that the model decides too.
     """
     ends = [(one.t if one.until is None else one.until, one) for one in injected(record)]
     over = max((t for t, _ in ends), default=record.driven)
     begun = max((t for t, one in ends if (one.component, one.fault) == (CONTROLLERS, KILL)), default=-math.inf)
     controller = Controller(downscale_stabilization_s=record.scale.seconds(hpa.DEFAULTS.downscale_stabilization_s))
-    for one in replayed([one for one in record.hpa_syncs if one.at > begun], controller):
-        if one.agrees and one.sync.at > over:
-            return one.sync.at - over
-    raise NoData("after the last fault the HPA decided nothing that the model decides too")
+    syncs = replayed([one for one in record.hpa_syncs if one.at > begun], controller)
+    found = [(one.sync.at - over, one.agrees) for one in syncs if one.sync.at > over]
+    back = 1 + max((place for place, (_, agrees) in enumerate(found) if not agrees), default=-1)
+    if back == len(found):
+        raise NoData("after the last fault the HPA decided nothing, or at last otherwise than the model")
+    return found[back][0]
 
 
-@quantity("syncs", "syncs without a decision that the model takes too, once all had time to come back")
+@quantity("syncs", "syncs before decisions that the model takes too, once all had time to come back")
 def late(record: Record) -> float:
     """The syncs of the HPA in :func:`back_s`, beyond the 15 s that a component has to come back; no data like that."""
     return max(0.0, back_s(record).number - BACK_S) / record.scale.hpa_sync_s
@@ -259,6 +271,9 @@ def invariants(records: Sequence[Any]) -> Iterator[tuple[Comparison, str]]:
     unexplained = total(under_faults(one).unexplained for one in records)
     yield unexplained == 0, "each copy was in flight at a fault, or at a member that the group gave up or refused"
     yield total(map(went_back, records)) == 0, "no member goes back in a partition that it keeps"
+    if not any(run.inputs.brokers for runs in records for run in runs):
+        back = total(map(commits_went_back, records))
+        yield back == 0, "no committed offset goes back: a member that was given up commits nothing"
     outside = total(policy_excess(one).outside_bounds for one in records)
     yield outside == 0, "the replicas stay within the policy's bounds, whatever is struck"
     yield total(map(stranded, records)) == 0, "no group is scaled to zero while there is lag"

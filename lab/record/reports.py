@@ -12,22 +12,27 @@ GIVEN, TAKEN = "assigned", ("revoked", "lost")
 
 
 class Report(NamedTuple):
-    """An event that ``pod`` reported at ``t`` (epoch s): its ``partitions``, and what only events of its name say."""
+    """An event that ``pod`` reported at ``t`` (epoch s): its ``partitions``, and what only events of its name say.
+
+    It was over then, and had taken ``seconds``: 0 where the report does not say.
+    """
 
     t: float
     pod: str
     event: str
     partitions: tuple[int, ...]
     detail: dict[str, Any]
+    seconds: float = 0.0
 
 
 def reports(events: pd.DataFrame, names: Iterable[str]) -> list[Report]:
     """The reports of these ``names``, in the order of the table ``events``."""
-    chosen = events.loc[events["event"].isin(list(names)), ["t", "pod", "event", "partitions", "detail"]]
-    rows = chosen.itertuples(index=False, name=None)
+    chosen = events.loc[events["event"].isin(list(names)), ["t", "pod", "event", "partitions", "detail", "seconds"]]
+    seconds = chosen.pop("seconds").astype(float).fillna(0.0).tolist()
+    rows = zip(chosen.itertuples(index=False, name=None), seconds, strict=True)
     return [
-        Report(float(t), str(pod), str(event), tuple(map(int, () if parts is None else parts)), json.loads(text))
-        for t, pod, event, parts, text in rows
+        Report(float(t), str(pod), str(event), tuple(map(int, () if parts is None else parts)), json.loads(text), took)
+        for (t, pod, event, parts, text), took in rows
     ]
 
 

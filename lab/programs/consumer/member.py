@@ -67,7 +67,7 @@ class Member:
         self._processed: dict[int, int] = {}
         self._uncommitted = False
         self._leaving = False
-        self._last_commit = 0.0
+        self._last_commit = self._asked = 0.0
         self._rebalance_began: float | None = None
         self.on_owned: Callable[[int], None] = lambda owned: None
         self.on_rebalanced: Callable[[float | None], None] = lambda seconds: None
@@ -170,6 +170,7 @@ class Member:
         ]
         if not offsets:
             return True
+        self._asked = time.monotonic()
         if not wait:
             self._consumer.commit(offsets=offsets, asynchronous=True)
             return True
@@ -185,7 +186,8 @@ class Member:
         if error is not None and not good:
             # The offset is not lost. The next commit of a kept partition carries it, and a revoked one is committed again.
             self._uncommitted = True
-            self._say("commit_failed", error=error.str(), partitions=sorted(map(self._number, offsets)))
+            taken = {"partitions": sorted(map(self._number, offsets)), "seconds": time.monotonic() - self._asked}
+            self._say("commit_failed", error=error.str(), **taken)
         return good
 
     def _assigned(self, consumer: Consumer, parts: list[TopicPartition]) -> None:

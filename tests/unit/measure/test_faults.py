@@ -14,13 +14,23 @@ from hypothesis import strategies as st
 
 from lab.inputs.faults import CONSUMER, CONTROLLERS, CUT, Injection
 from lab.inputs.scale import Scale
-from lab.measure.faults import BACK_S, RECENT_S, back_s, fewest_waiting, late, stranded, under_faults, went_back
+from lab.measure.faults import (
+    BACK_S,
+    RECENT_S,
+    back_s,
+    commits_went_back,
+    fewest_waiting,
+    late,
+    stranded,
+    under_faults,
+    went_back,
+)
 from lab.measure.kills import consumer_kill
 from lab.record.trial import Fault, Offsets
 from tests.unit.model.test_hpa_log import BEGUN, synced
 
 from . import whole
-from .built import assigned, given_up, lags, record, replicas, report
+from .built import assigned, given_up, lags, record, replicas, report, sample
 from .test_delivery import IDS, TALLY
 from .test_kills import done, range_of
 
@@ -124,6 +134,7 @@ def test_a_further_dead_letter_is_a_copy(tmp_path):
         (146.4, "lost", (), 0),
         (146.4, "lost", [assigned(147.2, "d", 5)], 10),
         (145.9, "lost", [assigned(147.2, "d", 5)], 0),
+        (146.4, "lost", [report(148, "c", "commit_failed", partitions=[5], seconds=1.0)], 10),  # it was asked for at 147
         (146.4, "lost", [assigned(147.2, "d", 6)], 0),  # another partition
         (145.9, "lost", [assigned(147.2, "d", 5), assigned(146.8, "e", 6)], 10),  # the rebalance had begun before
         (149.0, "revoked", (), 10),  # the commit with which it handed over was refused
@@ -166,6 +177,29 @@ def test_a_member_that_goes_back_in_a_partition_is_seen(tmp_path, then, told, co
     """Unless it was given the partition anew: it begins at what is committed then. What another does again is a copy."""
     receipts = [done("a", *then), done("a", 0, 0, 9, 90), done("b", 0, 0, 9, 95)]
     assert went_back(under(tmp_path, receipts, told=told)).value == count
+
+
+@pytest.mark.parametrize(
+    ("seen", "messages"),
+    [
+        ([(90, 5), (95, 5)], 0),
+        ([(90, 5), (95, 12)], 7),
+        ([(90, 12), (93, 5), (95, 12)], 7),
+        ([(90, 5), (90.9, 12)], 0),  # the second may have been read first
+        ([(50.5, 0), (53, 20)], 0),  # all may have come after the first
+        ([(90, 5), (99.5, 12)], 2),  # five came within a second after the last
+    ],
+)
+def test_a_committed_offset_that_goes_back_is_seen(tmp_path, seen, messages):
+    """By lag that rises further than what arrives explains. Of 25 messages 20 come at 50 s, and five at 100 s."""
+    samples = [sample(t, "kafka_consumergroup_lag", lag, partition="0") for t, lag in seen]
+    told = [report(149, "producer", "produced", **TALLY, late_max_ms=0)]
+    made = under(tmp_path, [done("a", 0, 0, 9, 99.0)], told=told, samples=samples)
+    vars(made)["group_events"] = made.group_events[made.group_events["t"] != 150]
+    (tmp_path / "ledger" / "events").mkdir(parents=True)
+    times = np.repeat([50, 100], [20, 5]) * 10**9
+    pd.DataFrame({"partition": 0, "offset": range(25), "ts": times}).to_parquet(tmp_path / "ledger" / "events" / "0.parquet")
+    assert commits_went_back(made).value == messages
 
 
 def test_what_struck_nothing_is_omitted(tmp_path):
@@ -236,8 +270,8 @@ def decided(syncs, *faults):
     return seen
 
 
-def test_an_hpa_is_back_with_its_first_decision_that_is_the_models():
-    """A sync that failed is none. So is one that decided otherwise, and syncs count from when all had time to come back."""
+def test_an_hpa_is_back_once_its_decisions_are_the_models():
+    """For good. A sync that failed is no decision, and syncs count from when all had time to come back."""
     away = replace(AWAY, t=BEGUN + 1, until=BEGUN + 2.2)
     syncs = [one for one in synced(*[200] * 100) if not 1 < one.at - BEGUN < 4]
     assert (back_s(decided(syncs, away)).value, late(decided(syncs, away)).value) == (pytest.approx(1.8), 0)
@@ -246,6 +280,9 @@ def test_an_hpa_is_back_with_its_first_decision_that_is_the_models():
     assert found == pytest.approx(17.8)
     assert late(decided(wrong, away)).value == pytest.approx((found - BACK_S) / 0.5)
     assert "decided nothing" in back_s(decided(syncs[:2], away)).why
+    once = [replace(one, desired=one.desired + (18 < one.at - BEGUN < 20)) for one in syncs]
+    assert back_s(decided(once, away)).value == pytest.approx(17.8)
+    assert "otherwise than the model" in back_s(decided([replace(one, desired=9) for one in syncs], away)).why
 
 
 def test_a_controller_that_was_killed_begins_anew():
