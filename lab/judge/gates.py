@@ -34,6 +34,7 @@ class Gate:
 
 
 QUARTER_OF_DIP = DIP / 4
+SCRAPE_GAP = 3.0
 
 GATES = (
     Gate(
@@ -69,7 +70,7 @@ GATES = (
     ),
     Gate(
         "scrape_gap",
-        Bound(3, "the lab's own: a slope or a median is made of three samples at least"),
+        Bound(SCRAPE_GAP, "the lab's own: a slope or a median is made of three samples at least"),
         "no peak of lag was missed between two scrapes",
         decides=False,
     ),

@@ -9,6 +9,7 @@ from lab.foresee.in_flight import InFlight
 from lab.inputs.own_consumer import RECEIPTS
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.quantity import Quantity
+from lab.measure.lag import require_samples
 from lab.record.store import Record
 
 LEAST_DRAIN_S = 5.0  # a new pod needs this to be at work at any scale, so a shorter drain shows nothing of the policy
@@ -49,9 +50,10 @@ class Drain(Measure):
 
 @measure
 def drain(record: Record) -> Drain:
-    """Measure the drain after the spike. There is no data when lag never came back to one lagThreshold."""
+    """Measure the drain after the spike. No data where lag never came back to one lagThreshold, or faults kept it from view."""
     spike, end, lag = record.zero, record.relief, record.lag
     seconds = drain_time(record).number
+    require_samples(record, spike, end + seconds)
     since = lag[lag["t"] >= spike]
     top = since.iloc[int(since["lag"].argmax())]
     in_flight = InFlight.of(record.inputs.workload, record.scale.time)

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 
 from lab.errors import NoData
+from lab.judge.gates import SCRAPE_GAP
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.record.store import Record
+from lab.record.views import FEWEST
 
 RATE_S = 1.0  # a rate is counted over the last second of compressed time
 
@@ -71,9 +73,27 @@ def slope(seen: pd.DataFrame) -> float:
     return float(np.polyfit(seen["t"] - seen["t"].iloc[0], seen["lag"], 1)[0])
 
 
+def longest_gap(record: Record, begin: float, end: float) -> float:
+    """The longest time between two samples of lag from ``begin`` to ``end`` (epoch s) over the median one.
+
+    There is no data for fewer than three such times.
+    """
+    gaps = record.lag_within(begin, end)["t"].drop_duplicates().diff().dropna()
+    if len(gaps) < FEWEST:
+        raise NoData(f"{len(gaps)} gaps between samples of lag")
+    return float(gaps.max() / gaps.median())
+
+
+def require_samples(record: Record, begin: float, end: float) -> None:
+    """Raise :class:`NoData` where faults kept lag from being seen from ``begin`` to ``end`` (epoch s): a peak may be missed."""
+    if record.inputs.faults and (gap := longest_gap(record, begin, end)) > SCRAPE_GAP:
+        raise NoData(f"lag was not seen for {gap:.0f} times as long as between two samples, under faults")
+
+
 @quantity("messages", "peak lag")
 def peak_lag(record: Record) -> int:
-    """The trial's highest total lag. There is no data without a sample."""
+    """The trial's highest total lag. There is no data without a sample, and where faults kept it from being seen."""
+    require_samples(record, record.driven, record.end)
     return int(record.lag["lag"].max())
 
 

@@ -14,8 +14,8 @@ from lab.judge.claim import Verdict
 from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
 from lab.measure.delivery import tallied
+from lab.measure.lag import longest_gap
 from lab.record.store import Record
-from lab.record.views import FEWEST
 
 LATE_S = 0.1  # at real time
 PART = 0.1  # of the trial's shortest time
@@ -58,7 +58,7 @@ def validity(record: Record) -> Validity:
         "io_pressure": lambda one: _share(one, "io_waiting_s"),
         "memory_pressure": lambda one: _share(one, "memory_waiting_s"),
         "foreign_load": _foreign_load,
-        "scrape_gap": _scrape_gap,
+        "scrape_gap": lambda one: longest_gap(one, one.driven, one.end),
         "lag_sum": _lag_sum,
         "order": _order,
         "clock": _clock,
@@ -156,13 +156,6 @@ def grown(record: Record, *columns: str) -> list[float]:
     if any(map(math.isnan, growth)):
         raise NoData(f"the load has no {', '.join(columns)}")
     return growth
-
-
-def _scrape_gap(record: Record) -> float:
-    gaps = record.lag_within(record.driven, record.end)["t"].drop_duplicates().diff().dropna()
-    if len(gaps) < FEWEST:
-        raise NoData(f"{len(gaps)} gaps between samples of lag")
-    return float(gaps.max() / gaps.median())
 
 
 def _lag_sum(record: Record) -> float:

@@ -11,6 +11,7 @@ from lab.judge import gates
 from lab.judge.claim import INVALID, NO_DATA
 from lab.judge.gates import GATES, VALID
 from lab.judge.measure import Runs
+from lab.measure.lag import peak_lag
 from lab.measure.validity import Validity, judge_validity, punctuality, validity
 from lab.record.trial import Deadlines
 from lab.trial.load import COLUMNS
@@ -54,6 +55,16 @@ def built(folder, late_ms=1.0, gaps=(), torn=0.0, done=DONE, more=None, **grown)
 def lacking(made):
     """The gates of which the record says nothing."""
     return {name for name, value in validity(made).values.items() if value is None}
+
+
+@pytest.mark.parametrize(
+    ("gaps", "faults", "peak"), [((), True, 1), ((15.0, 15.5, 16.0), True, None), ((15.0, 15.5, 16.0), False, 1)]
+)
+def test_a_peak_of_lag_is_no_data_where_faults_kept_it_from_view(tmp_path, gaps, faults, peak):
+    """Else a trial whose exporter is gone would hold each bound of lag."""
+    struck = {"at": 5.0, "component": "lag-exporter", "kind": "sigstop", "for_s": 2.0, "draw": 0.0}
+    made = built(tmp_path, gaps=gaps, more={"inputs": {"faults": [struck]}} if faults else None)
+    assert peak_lag(made).value == peak
 
 
 def test_a_trial_at_rest_is_valid(tmp_path):
