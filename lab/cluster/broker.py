@@ -6,7 +6,6 @@ import base64
 import itertools
 import json
 import os
-import subprocess
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from lab.components import jars
 from lab.errors import LabFault
 from lab.host import identity, processes
+from lab.host.command import run_command
 from lab.kafka import login as logins
 from lab.kafka.replicas import OFFSETS
 from lab.wait import until
@@ -27,6 +27,7 @@ HEAP_MB = 512
 # of all events, which for 30 M is 1.2 GB.
 RETENTION_BYTES = 16 * 2**30
 START_DEADLINE_S = 240  # 3 s on a quiet machine; 90 s were too few for one of four clusters. A death is seen at once
+FORMAT_S = 120  # 1 s on a quiet machine
 ASK_S = 5  # for an answer about groups, before the question is put again
 COPIES = 3  # of what Kafka itself keeps, where there are as many nodes
 _ONE_OF_EACH = "abcd"  # group names whose coordinators are all that exist: Kafka takes a name's hash code, here 97 to 100
@@ -150,7 +151,7 @@ def prepare(run: Path, folder: Path, text: str, identity_of_cluster: str) -> Non
     (folder / "log4j2.properties").write_text(jars.log4j("WARN"))
     tool = ["kafka.tools.StorageTool", "format", "-t", identity_of_cluster, "-c", str(folder / "server.properties")]
     command, env = [*_java(folder), *tool, "--ignore-formatted"], identity.environment(run)
-    formatted = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    formatted = run_command(command, FORMAT_S, "formatting Kafka's storage", env=env)
     if formatted.returncode != 0:
         raise LabFault(f"Kafka's storage could not be formatted: {formatted.stderr.strip().splitlines()[-1:]}")
 

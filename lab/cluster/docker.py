@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lab.errors import LabFault
+from lab.host.command import run_command
 
+LONGEST_S = 3600.0  # of one command: it may make an image
 HOW = "docs/kind.md says how to start one"
 _REASONS = (
     ("permission denied", "no permission to use the Docker daemon: run as root or as a member of group docker"),
@@ -30,13 +31,13 @@ def check() -> None:
     run("version", "--format", "{{.Server.Version}}")
 
 
-def run(*arguments: str, feed: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
+def run(*arguments: str, feed: str | None = None, env: Mapping[str, str] | None = None) -> str:
     """Run ``docker`` with ``arguments``; returns what it prints. Raises :class:`LabFault` with the reason in one line."""
     environment = {**os.environ, **(env or {})}
-    result = subprocess.run(["docker", *arguments], input=feed, capture_output=True, env=environment, check=False)
+    result = run_command(["docker", *arguments], LONGEST_S, f"docker {arguments[0]}", feed=feed, env=environment)
     if result.returncode != 0:
-        raise LabFault(f"docker {arguments[0]}: {reason(result.stderr.decode(errors='replace'))}")
-    return result.stdout.decode(errors="replace")
+        raise LabFault(f"docker {arguments[0]}: {reason(result.stderr)}")
+    return result.stdout
 
 
 def reason(printed: str) -> str:

