@@ -1,7 +1,7 @@
 """``python -m tests.faults.session PHASE FOLDER``: a session of the lab that says where it is, for a test to end it there.
 
-It logs to stdout. PHASE says how far it goes: ``building``, ``up``, ``driving``, ``closing``, ``judging``, ``kept`` or ``full
-disk``. Its files lie in FOLDER.
+It logs to stdout. PHASE says how far it goes: ``building``, ``up``, ``driving``, ``closing``, ``judging``, ``kept``, ``full
+disk`` or ``full record``. Its files lie in FOLDER.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ def trial(cluster: binary.Binary, folder: Path, until: str) -> None:
     runner.run(cluster, [chosen], folder, spark)
 
 
+def fill_disk() -> None:
+    """Let no file of this process, and of those that it starts from now on, get longer than 64 KiB."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * KIB, resource.RLIM_INFINITY))
+
+
 def judge_records(folder: Path) -> None:
     """Judge the records in ``folder``, and say when one is being judged."""
     compute = judge.judge
@@ -83,7 +88,7 @@ def main(phase: str, folder: Path) -> None:
         build.ensure([dataclasses.replace(build.COMPONENTS[0], ldflags=f"-X main.never={folder.name}")])
     if phase == "full disk":
         binary.prepare()
-        resource.setrlimit(resource.RLIMIT_FSIZE, (64 * KIB, resource.RLIM_INFINITY))
+        fill_disk()
     with take_a_port() if phase == "kept" else open("/dev/null"):  # noqa: PTH123 - nothing to close
         try:
             cluster = binary.up(scale.load("quick"))
@@ -91,8 +96,13 @@ def main(phase: str, folder: Path) -> None:
             say(f"fault: {fault}")
             sys.exit(1)
     say(f"up {cluster.run}")
-    if phase in ("driving", "closing", "judging"):
-        trial(cluster, folder, inputs.DRAINED if phase == "driving" else inputs.REPLAYED)
+    if phase == "full record":
+        fill_disk()
+    if phase in ("driving", "closing", "judging", "full record"):
+        try:
+            trial(cluster, folder, inputs.REPLAYED if phase in ("closing", "judging") else inputs.DRAINED)
+        except LabFault as fault:
+            say(f"fault: {fault}")
     if phase == "judging":
         judge_records(folder / "records")
     if phase == "kept":

@@ -122,6 +122,18 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(sessions):
     assert not session.folders()
 
 
+@pytest.mark.nightly
+def test_a_disk_that_gets_full_in_a_trial_is_a_fault_of_the_lab(sessions, tmp_path):
+    """The trial ends at once, and its record is a part that can be looked at."""
+    session = sessions("full record")
+    assert "could not be kept: [Errno 27] File too large" in session.says("^fault: ")
+    (folder,) = tmp_path.glob("records/*")
+    record = opened(folder)
+    assert record.trial.ended.startswith("fault: ")
+    assert not record.finished
+    assert main(["judge", str(folder)]) == 0
+
+
 def test_a_kept_cluster_outlives_its_session_until_it_is_told(sessions):
     """Its session, its guard and every sweep pass it by, and its network stays its own. It came up at its second attempt."""
     session = sessions("kept")
