@@ -2,7 +2,8 @@
 
 Cosmic Ray changes one operator, number, condition or decorator of a module at a time, in a copy of the checkout, and the
 module's own tests are to fail. Printed are each module's score, which is the share of mutants that are killed, and every
-survivor: its line before and after. The exit code is 1 where a score is below LEAST.
+survivor: its line before and after. The exit code is 1 where a score is below LEAST. ``--part=2/7`` tries a seventh of the
+mutants, so that seven runs try all.
 
 Left out is what no test can tell: annotations, ``strict=`` and ``frozen=``, which only assert, and the lines in EXPLAINED.
 """
@@ -11,12 +12,12 @@ from __future__ import annotations
 
 import ast
 import difflib
+import itertools
 import multiprocessing
 import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -26,7 +27,7 @@ from pathlib import Path
 
 from lab import paths
 from lab.errors import BREACHED, HELD, LabFault
-from lab.flags import Flags, number, whole
+from lab.flags import Flags, Kind, whole
 
 LEAST = 0.95
 SLOWEST_S = 60.0  # of a run of a module's tests; a mutant may make a loop endless
@@ -42,11 +43,13 @@ JUDGE = {  # by module, the tests in tests/unit/judge
     "quantity": ("quantity", "runs", "origin"),
     "samples": ("statistics",),
 }
+MEASURES = ("kills", "validity", "faults", "fault_tally")
 RECONCILE = ("tests/unit/record/test_reconcile.py", "tests/unit/record/test_fold.py")
 ZERO_LOSS = ("tests/unit/scenarios/zero_loss/test_measures.py",)
 TESTS: Mapping[str, Sequence[str]] = {  # by module, whose tests start no service
     **{f"lab/judge/{name}.py": [f"tests/unit/judge/test_{one}.py" for one in tests] for name, tests in JUDGE.items()},
-    **{f"lab/measure/{name}.py": [f"tests/unit/measure/test_{name}.py"] for name in ("kills", "validity")},
+    **{f"lab/measure/{name}.py": [f"tests/unit/measure/test_{name}.py"] for name in MEASURES},
+    "lab/measure/commits.py": [f"tests/unit/measure/test_{name}.py" for name in ("kills", "faults")],
     "lab/measure/delivery.py": [f"tests/unit/measure/test_{name}.py" for name in ("delivery", "progress")],
     **{f"tests/scenarios/zero_loss/measure/{name}.py": ZERO_LOSS for name in ("deadletters", "failover")},
     **{f"lab/record/ledger/{name}.py": RECONCILE for name in ("fold", "reconcile")},
@@ -72,12 +75,11 @@ _FORKS.set_forkserver_preload(["hypothesis", "pandas", "pyarrow.parquet", "pydan
 
 @dataclass(frozen=True)
 class Score:
-    """Of the mutants of ``module``, how many were ``killed`` and ``untried``, and each survivor as a line before and after."""
+    """Of the mutants of ``module``, how many were ``killed``, and each survivor as a line before and after."""
 
     module: str
     killed: int
     survivors: tuple[str, ...]
-    untried: int
 
     @property
     def share(self) -> float:
@@ -87,7 +89,7 @@ class Score:
 
     def __str__(self) -> str:
         told = f"{self.share:6.1%}  {self.module}: {self.killed} killed, {len(self.survivors)} survived"
-        return "\n".join([told + (f", {self.untried} not tried" if self.untried else ""), *self.survivors])
+        return "\n".join([told, *self.survivors])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -95,24 +97,32 @@ def main(arguments: list[str] | None = None) -> int:
     parser = Flags("python -m tests.mutation", "which mutants of the checker no test kills", environment=False)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"of: {', '.join(TESTS)}; none: all of them")
     parser.flag("jobs", whole(1, 64), 1, "modules at a time")
-    parser.flag("seconds", number(0, 1e6), 1e6, "the longest that one module may take")
+    parser.flag("part", Kind(part, "K/N with K from 1 to N"), (1, 1), "which of N equal parts of the mutants, as 2/7 (all)")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.modules) - TESTS.keys()):
         parser.error(f"argument MODULE: {unknown[0]} is not allowed; allowed: {', '.join(TESTS)}")
     worst = 1.0
     with ProcessPoolExecutor(options.jobs, max_tasks_per_child=1) as pool:
-        for score in pool.map(partial(mutate, seconds=options.seconds), options.modules or list(TESTS)):
+        for score in pool.map(partial(mutate, which=options.part), options.modules or list(TESTS)):
             print(score, flush=True)
             worst = min(worst, score.share)
     return HELD if worst >= LEAST else BREACHED
 
 
-def mutate(module: str, seconds: float) -> Score:
-    """The score of ``module``, of which no further mutant is tried after so many ``seconds``.
+def part(text: str) -> tuple[int, int]:
+    """The numbers K and N of "K/N". Raises :class:`ValueError` for what is none."""
+    number, of = map(int, text.split("/"))
+    if not 1 <= number <= of:
+        raise ValueError(text)
+    return number, of
+
+
+def mutate(module: str, which: tuple[int, int] = (1, 1)) -> Score:
+    """The score of ``module`` by the K-th of N parts of its mutants, ``which`` is (K, N).
 
     Raises :class:`LabFault` where its tests fail without a mutant.
     """
-    survivors, killed, untried, begun = list[str](), 0, 0, time.monotonic()
+    survivors, killed = list[str](), 0
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # a mutant as long as the one before it would be taken for that
     with tempfile.TemporaryDirectory(prefix="elastic-lab-mutants-") as scratch:
@@ -123,16 +133,13 @@ def mutate(module: str, seconds: float) -> Score:
         source = Path(module).read_text()
         if not passes(TESTS[module]):
             raise LabFault(f"{module}: its tests fail without a mutant: {Path(SAID).read_text()[-2000:]}")
-        for row, mutant in mutants(module, source):
-            if time.monotonic() - begun > seconds:
-                untried += 1
-                continue
+        for row, mutant in itertools.islice(mutants(module, source), which[0] - 1, None, which[1]):
             Path(module).write_text(mutant)
             if passes(TESTS[module]):
                 survivors.append(f"    {module}:{row}: {changed(source, mutant)}")
             else:
                 killed += 1
-    return Score(module, killed, tuple(survivors), untried)
+    return Score(module, killed, tuple(survivors))
 
 
 def passes(tests: Sequence[str]) -> bool:

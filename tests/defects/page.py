@@ -70,7 +70,7 @@ in place of a metric. Where syncs neither decide nor fail, the HPA waits for an 
 |---|---|---|---|---|---|
 {away}
 
-A change of the replicas may have been decided just before the fault.
+A copy counts for each kind of fault that explains it. A change of the replicas may have been decided just before the fault.
 
 """
 HOW = {

@@ -121,8 +121,8 @@ def share(group: Topic, messages: int) -> list[int]:
     threads=("kedacore/keda#7920",),
     reported="Members of a share group read the same partition together, so partitions limit them no more. The kafka trigger "
     "works with committed offsets, which such a group has not.",
-    shown="Six members take and acknowledge all 600 messages of two partitions, and each has some of them. KEDA still reads a "
-    "lag of 600: where nothing is committed, offsetResetPolicy earliest counts the whole topic. It asks for 60 replicas though "
+    shown="No: of two partitions six members have acknowledged all 600 messages, and KEDA still reads a lag of 600. "
+    "Where nothing is committed, offsetResetPolicy earliest counts the whole topic. It asks for 60 replicas though "
     "nothing is left. By default the cap holds it at 2, the partitions. With latest KEDA reads 2, one for each partition.",
     cure="A trigger that does not ask for offsets, such as [the rate of arrivals by Prometheus]"
     "(../tests/experiments/test_17_arrivals.py). For a consumer group that has done the same KEDA reads 0.",

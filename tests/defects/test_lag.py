@@ -69,7 +69,7 @@ def test_keda_5675_transaction_markers_are_lag(topic, target):
     question="Do records that retention has deleted count as lag, where nothing was committed?",
     threads=("kedacore/keda#7936",),
     reported="offsetResetPolicy earliest and no commit: lag is the end of the log, so everything that ever was in it.",
-    shown="Not any more: of 200 messages 150 were deleted, and lag is 50 (before 2.21 it was 200). Tried with an "
+    shown="No: of 200 messages 150 were deleted, and lag is 50 (before 2.21 it was 200). Tried with an "
     "explicit topic and allowIdleConsumers true, so that no cap hides it.",
     cure="KEDA 2.21 or newer.",
     price="One more request to Kafka for a group that has committed nothing.",

@@ -50,7 +50,7 @@ def suspension(kafka):
     "with one that refuses. Cause, by the source: the poll and the HPA's question close each other's scaler "
     "cache, and ErrCacheClosed counts as inactive without an error. It is so since 2.20; in 2.19.0 a closed "
     "cache is an error (Go tests of 2.19.0, 2.20.1 and 2.21.0: docs/upstream/keda-zero-on-error).",
-    cure="minReplicaCount: 1. It stays at 3.",
+    cure="minReplicaCount: 1. The group then stays at 3.",
     price="One idle replica.",
 )
 def test_keda_1850_zero_on_a_source_that_fails_slowly(target, topic, sources, kafka):
@@ -119,7 +119,8 @@ def test_keda_5525_no_fallback_while_no_broker_can_be_reached(target, topic, kaf
     question="Which of KEDA's counters rises while no broker can be reached?",
     threads=("kedacore/keda#5663",),
     reported="The counter of a ScaledObject's errors does not rise where the scaler can't be built.",
-    shown="By 2.21 it does, and the scaler's own counter stands. While the broker refuses connections, "
+    shown="At 2.21 keda_scaled_object_errors_total rises at each failed poll and sync, and keda_scaler_detail_errors_total "
+    "hardly does. While the broker refuses connections, "
     "keda_scaled_object_errors_total went from 0 to 21 in some seconds, with polls of 1 s and syncs of 0.5 s, and "
     "keda_scaler_detail_errors_total from 0 to 1. The trigger's scaler connects when it is built, and where that fails there "
     "is no scaler to count for. Where a broker answers with an error, as for a topic that is deleted, both rise.",
