@@ -62,14 +62,16 @@ OPTIONS = {
     "from-records": Option("DIR", "judge stored records, or evidence:NAME of the archive; starts no cluster"),
     "expected": Option(
         "FILE:SUITE",
-        "claims that are known to be breached (docs/nightly.md): what differs from a suite of that file fails, nothing else",
+        "claims that are known to be breached (docs/nightly.md): claims fail where they differ from a suite of that file",
     ),
     **{name: Option("FILE", _BROUGHT.format(what), None, PATH) for name, what in USER_FILES.items()},
     "name": Option("NAME", "the ScaledObject of this name, where several are in your own file", ""),
     "order-seed": Option("N", "seed of the order within a block (default: a new one)", None, whole(0, MOST_SEED)),
     "faults": Option("SEED", "kill and stop consumers and components in each trial, by this seed", None, whole(0, MOST_SEED)),
     "replay-faults": Option("FILE", "the faults of a record again, by its trial.json or a JSON list of them", None, PATH),
-    "minimise": Option("N", "leave the fewest faults that break a trial, in a file, by N more runs", None, whole(1, 1000)),
+    "minimise": Option(
+        "N", "write the fewest faults that break a trial to a file, after at most N more runs", None, whole(1, 1000)
+    ),
     "hpa-sync-s": Option(
         "S",
         f"the HPA's sync period at real time, which a scale divides (default: {scales.HPA_SYNC_S:g})",
