@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import logging
+import math
 import ssl
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
@@ -95,6 +96,7 @@ class Sources:
         key = (namespace, source)
         if key not in self._asked:
             future = asyncio.ensure_future(self._api.data(source.kind, namespace, source.name))
+            future.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it any more
             self._asked[key] = (now + KEPT_S, future)
         try:
             return await asyncio.shield(self._asked[key][1])
@@ -124,8 +126,9 @@ class ApiServer:
         *,
         content: str = "application/json",
         deadline_s: float = DEADLINE_S,
+        again: bool = True,
     ) -> Json:
-        """Send one request, again while the server is unreachable or overloaded. Raises :class:`ApiError` otherwise."""
+        """Send one request, ``again`` while the server is unreachable or overloaded. Raises :class:`ApiError` otherwise."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + deadline_s
         data = None if body is None else json.dumps(body)
@@ -142,7 +145,7 @@ class ApiServer:
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 status, message = 0, str(error) or type(error).__name__
             wait_s = backoff.api_retry(attempt)
-            if (status != 429 and 0 < status < 500) or loop.time() + wait_s >= deadline:
+            if not again or (status != 429 and 0 < status < 500) or loop.time() + wait_s >= deadline:
                 raise ApiError(f"{method} {path}", status, message)
             await asyncio.sleep(wait_s)
             attempt += 1
@@ -214,10 +217,14 @@ class ApiServer:
             return {key: base64.b64decode(value).decode(errors="replace") for key, value in values.items()}
         return values
 
-    async def patch_status(self, pod: Json, status: Json) -> None:
-        """Publish a pod's status. The uid in the patch protects a later pod of the same name."""
+    async def patch_status(self, pod: Json, status: Json) -> float:
+        """Publish a pod's status, once: by the next try it may be another. The uid protects a later pod of the same name.
+
+        Returns the resourceVersion of the object with it, infinity where there is none any more.
+        """
         body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
-        await self._unless_gone("PATCH", f"{_path(pod)}/status", body, STRATEGIC)
+        written = await self._unless_gone("PATCH", f"{_path(pod)}/status", body, STRATEGIC, again=False)
+        return int(written["metadata"]["resourceVersion"]) if written else math.inf
 
     async def delete_pod(self, pod: Json) -> None:
         """Remove a pod's object at once, if it still is the one with this uid."""
@@ -234,13 +241,20 @@ class ApiServer:
         await self._unless_gone("PATCH", f"/api/v1/namespaces/{namespace}/events/{name}", change, STRATEGIC)
 
     async def _unless_gone(
-        self, method: str, path: str, body: Json, content: str = "application/json", also: tuple[int, ...] = ()
-    ) -> None:
+        self,
+        method: str,
+        path: str,
+        body: Json,
+        content: str = "application/json",
+        also: tuple[int, ...] = (),
+        again: bool = True,
+    ) -> Json | None:
         try:
-            await self.request(method, path, body, content=content)
+            return await self.request(method, path, body, content=content, again=again)
         except ApiError as error:
             if error.status not in (404, 409, *also):  # 409: another uid has the name now
                 raise
+            return None
 
 
 def _path(pod: Json) -> str:

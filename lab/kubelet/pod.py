@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+import math
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from lab.errors import LabFault
 from lab.kubelet import backoff
 from lab.kubelet.container import LOST, Container, Surroundings, Tools
-from lab.kubelet.environment import Unresolved, environment, sources
+from lab.kubelet.environment import Source, Unresolved, environment, sources
 from lab.kubelet.podspec import ContainerSpec, Json, parse
 from lab.kubelet.process import LEAST_GRACE_S
 from lab.kubelet.refusal import refusals
-from lab.kubelet.status import Terminated, pod_status, read_time, refused_status
+from lab.kubelet.status import Terminated, differs, pod_status, read_time, refused_status
 
 log = logging.getLogger("lab.node")
-DELETE_AGAIN_S = 2.0  # the kubelet's next sync, which is 10 s away at most
+KNOWN_S = 1.0  # a kubelet keeps what it has watched: a restart waits for no API server that is away
+CORRECT_S = 2.0  # the kubelet's next sync, which is 10 s away at most; at once, two that disagree would write for ever
+DELETE_AGAIN_S = 2.0  # the same
 
 
 class Pod:
@@ -38,6 +41,8 @@ class Pod:
         self._dirty, self._deleted, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._sending = asyncio.Lock()
         self._sent: Json = {}
+        self._version = math.inf  # of the object, with what was sent in it
+        self._correcting = False
         self._writes: set[asyncio.Task[None]] = set()
         self._final = False
         self.folder = tools.run / "pods" / f"{self.namespace}_{self.name}_{self.uid}"
@@ -67,9 +72,22 @@ class Pod:
             for container in self.containers:
                 container.stop(grace_s)
             self._deleted.set()
+        elif self._sent and int(metadata.get("resourceVersion") or 0) > self._version and differs(obj["status"], self._sent):
+            self._correct()
         elif obj["spec"].get("ephemeralContainers"):
             words = [str(refusal) for refusal in refusals(obj, self._tools.images)]
             self._tools.events.record(obj, "Warning", "Unsupported", "; ".join(words))
+
+    def _correct(self) -> None:
+        """Write the status again in a while: another has changed it, as where a node's lease was missed."""
+
+        def send() -> None:
+            self._correcting, self._sent = False, {}
+            self._dirty.set()
+
+        if not self._correcting:
+            self._correcting = True
+            asyncio.get_running_loop().call_later(CORRECT_S, send)
 
     def abandon(self) -> None:
         """The pod's object is gone, or the node is ending: stop the processes with the least grace and write nothing more."""
@@ -101,12 +119,18 @@ class Pod:
     def _make(self, before: Iterable[Json]) -> list[Container]:
         spec = parse(self.obj, self._tools.images)
         statuses = {entry["name"]: entry for entry in before}
+        read: dict[str, dict[Source, Mapping[str, str] | None]] = {}
 
         async def resolve(container: ContainerSpec) -> dict[str, str]:
+            last = read.get(container.name)
             try:
-                found = await self._tools.sources.get(self.namespace, sources(container))
-            except LabFault as fault:
-                raise Unresolved(str(fault)) from fault
+                async with asyncio.timeout(None if last is None else KNOWN_S):
+                    found = await self._tools.sources.get(self.namespace, sources(container))
+            except (LabFault, TimeoutError) as fault:
+                if last is None:
+                    raise Unresolved(str(fault)) from fault
+                found = last
+            read[container.name] = found
             return environment(container, spec, self.ip, str(self.folder), found, self._tools.service)
 
         def event(kind: Literal["Normal", "Warning"], reason: str, words: str) -> None:
@@ -161,7 +185,7 @@ class Pod:
             status = self._status()
             if status == self._sent or self._gone.is_set():
                 return
-            await self._tools.api.patch_status(self.obj, status)
+            self._version = await self._tools.api.patch_status(self.obj, status)
             self._sent = status
             self._conditions |= {entry["type"]: entry for entry in status["conditions"]}
 
@@ -177,7 +201,8 @@ class Pod:
                     task.result()
                     return
             except LabFault as fault:
-                log.warning("pod %s/%s: %s", self.namespace, self.name, fault)
+                if attempt == 0:
+                    log.warning("pod %s/%s: %s", self.namespace, self.name, fault)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(backoff.api_retry(attempt)):
                         await self._gone.wait()

@@ -21,7 +21,6 @@ log = logging.getLogger("lab.node")
 PODS = 250
 LEASE_S = 40
 RENEW_S = 10.0
-STATUS_S = 60.0
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 
@@ -80,14 +79,11 @@ async def register(api: ApiServer, name: str, port: int, since: datetime) -> Non
 
 async def keep(api: ApiServer, name: str, port: int, since: datetime) -> None:
     """Renew the Lease and refresh the Node's status for ever. A Node or Lease that was deleted is created again."""
-    loop = asyncio.get_running_loop()
-    refreshed, failures = loop.time(), 0
+    failures = 0
     while True:
         try:
             await _ensure(api, _LEASES, name, lease_object(name, datetime.now(UTC)))
-            if loop.time() - refreshed >= STATUS_S:
-                await register(api, name, port, since)
-                refreshed = loop.time()
+            await register(api, name, port, since)  # a controller that missed the lease has called the node unknown
             failures = 0
             await asyncio.sleep(RENEW_S)
         except LabFault as fault:  # at the cluster's start the namespace of leases appears a moment later

@@ -97,6 +97,13 @@ def pod_status(
     return shown | {"podIP": ip, "podIPs": [{"ip": ip}], "containerStatuses": [_container(view) for view in views]}
 
 
+def differs(shown: Json, sent: Json) -> bool:
+    """Whether an object's status ``shown`` has another phase, or another of the conditions, than what was ``sent``."""
+    conditions = {entry["type"]: entry["status"] for entry in shown.get("conditions") or ()}
+    wanted = ((entry["type"], entry["status"]) for entry in sent["conditions"])
+    return shown.get("phase") != sent["phase"] or any(conditions.get(kind) != status for kind, status in wanted)
+
+
 def refused_status(reason: str, message: str, start: datetime, now: datetime, previous: Mapping[str, Json]) -> Json:
     """The status of a pod that this node refuses to run."""
     return _common("Failed", start, _conditions((), "Failed", True, now, previous)) | {"reason": reason, "message": message}

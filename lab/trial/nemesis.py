@@ -16,6 +16,7 @@ from typing import Any
 from lab import clock
 from lab.errors import LabFault
 from lab.inputs.faults import (
+    ASKING,
     BROKER,
     CONSUMER,
     EVICT,
@@ -122,10 +123,17 @@ class Nemesis:
     def _begin(self, one: Injection, latest: float) -> None:
         """Inject a fault, keep its row, and let it end. A rolling update waits for a scale-out, until ``latest``.
 
-        Where this thread was late, a component's fault before this one may not be over: this one waits for its end.
+        Where this thread was late, a component's fault before this one may not be over, nor one that it can't be beside: this
+        one waits for its end.
         """
         early = one.kind == ROLLOUT and clock.now() < latest and not disruptions.scaling_out(self._stage)
-        if early or (one.component != CONSUMER and any(other.component == one.component for other in self._struck)):
+        struck = {other.component for other in self._struck}
+        busy = one.component != CONSUMER and one.component in struck
+        if one.component in ROOTS:  # what opens a node again asks it
+            busy |= NODE in struck
+        elif one.kind in ASKING:
+            busy |= not struck.isdisjoint(ROOTS)
+        if early or busy:
             self._at(clock.now() + OUT_S, partial(self._begin, one, latest))
             return
         fault, undo = self._strike(one)
@@ -154,8 +162,9 @@ class Nemesis:
     def _end(self, one: Injection) -> None:
         """Take a fault back, unless it is."""
         if one in self._struck:
-            fault, undo = self._struck.pop(one)
+            fault, undo = self._struck[one]
             said = undo()
+            del self._struck[one]  # what could not be taken back is tried again at the end
             skipped = said if isinstance(said, str) else fault.skipped
             self._stage.journal.add_fault(replace(fault, until=clock.now(), skipped=skipped))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import itertools
+import math
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -59,16 +60,18 @@ class RecordingApi:
         self.reads = 0
         self.down = False
         self.hangs = False
+        self.version = math.inf
         self._written = asyncio.Event()
 
-    async def patch_status(self, pod: Json, status: Json) -> None:
-        """Keep a copy, unless the API is said to be down or to hang."""
+    async def patch_status(self, pod: Json, status: Json) -> float:
+        """Keep a copy, unless the API is said to be down or to hang. Returns ``version``."""
         if self.hangs:
             await asyncio.sleep(3600)
         if self.down:
             raise LabFault("the API server is down")
         self.statuses.append(copy.deepcopy(status))
         self._written.set()
+        return self.version
 
     async def delete_pod(self, pod: Json) -> None:
         """Keep the uid."""

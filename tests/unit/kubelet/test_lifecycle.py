@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lab.errors import LabFault
 from lab.host import processes
 from lab.kubelet import pod as pods
 from lab.kubelet.agent import end_leftovers
@@ -72,6 +75,47 @@ async def test_a_delete_is_sent_again_until_the_watch_says_that_the_object_is_go
         sent = len(n.api.deleted)
         await asyncio.sleep(0.1)
         assert n.api.deleted == [obj["metadata"]["uid"]] * sent
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_a_container_restarts_while_its_configmap_can_not_be_read(tmp_path: Path, monkeypatch, refused: bool) -> None:
+    """With what it read last: the API server hangs, or a new one does not know yet that the pod may read it."""
+    monkeypatch.setattr(pods, "KNOWN_S", 0.05)
+
+    async def away(*_: object) -> dict[str, str]:
+        if not refused:
+            await asyncio.sleep(3600)
+        raise LabFault("403")
+
+    async with node(tmp_path) as n:
+        n.api.objects[("ConfigMap", "shared")] = {"A": "b"}
+        made = n.apply(pod(shell('echo "A is $A"; sleep 60', envFrom=[{"configMapRef": {"name": "shared"}}])))
+        await n.said(made, "A is b")
+        await n.api.until(n.api.running)
+        monkeypatch.setattr(n.api, "data", away)
+        await asyncio.sleep(1.1)  # what is shared is asked for anew
+        os.kill(made.containers[0].pid, signal.SIGKILL)
+        await n.api.until(lambda: n.api.running(restarts=1))
+        await n.said(made, "A is b")
+
+
+async def test_a_status_that_another_wrote_is_put_right(tmp_path: Path, monkeypatch) -> None:
+    """A controller that missed the node's lease says of each pod that it is not Ready. Older news, and its own, is left."""
+    monkeypatch.setattr(pods, "CORRECT_S", 0.05)
+    async with node(tmp_path) as n:
+        n.api.version = 7
+        obj = pod(shell("sleep 60"))
+        n.apply(obj)
+        await n.api.until(n.api.running)
+        written, shown = len(n.api.statuses), n.api.statuses[-1]
+        unready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}
+        for version, status in ((7, unready), (8, shown)):
+            n.apply(obj | {"metadata": obj["metadata"] | {"resourceVersion": str(version)}, "status": status})
+        await asyncio.sleep(0.2)
+        assert len(n.api.statuses) == written
+        n.apply(obj | {"metadata": obj["metadata"] | {"resourceVersion": "9"}, "status": unready})
+        await n.api.until(lambda: len(n.api.statuses) > written)
+        assert n.api.statuses[written:] == [shown]
 
 
 async def test_a_pod_that_is_deleted_while_its_process_starts_is_stopped_with_an_event(

@@ -3,6 +3,7 @@
 import signal
 import threading
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 
@@ -12,9 +13,9 @@ import pytest
 from lab import clock
 from lab.errors import LabFault
 from lab.host import processes
-from lab.inputs.faults import CONSUMER, CUT, EXPORTER, GROUP, KILL, STOP, STORM, TERMINATE, Injection
+from lab.inputs.faults import CONSUMER, CUT, DRAIN, EVICT, EXPORTER, GROUP, KILL, NODE, STOP, STORM, TERMINATE, Injection
 from lab.inputs.workload import Workload
-from lab.trial import disruptions, nemesis, network
+from lab.trial import disruptions, nemesis, network, signals
 from lab.trial.nemesis import injected, ranked
 from lab.wait import until
 from tests.unit.trial import test_events
@@ -103,6 +104,43 @@ def test_what_is_struck_is_taken_back_however_the_trial_ends(daemon, kind):
     until(lambda: status(daemon.process.pid) != psutil.STATUS_STOPPED, 10, "going on", every_s=0.01)
     (row,) = running.journal.trial.faults
     assert row.until >= row.t
+
+
+def test_a_node_is_opened_again_before_the_api_server_is_struck(daemon, monkeypatch):
+    """Also where this thread was late: what opens it asks the API server. An eviction waits for an API server that is away."""
+    done = []
+    monkeypatch.setattr(disruptions, "await_api", lambda stage: done.append("back"))
+    drain = partial(done.append, "drained"), partial(done.append, "open")
+    monkeypatch.setattr(disruptions, "drain", lambda stage: drain)
+    monkeypatch.setattr(disruptions, "evict", lambda stage, pod: done.append("evicted"))
+    pods = [{"metadata": {"name": "a"}, "status": {}}]
+    faults = (
+        planned(NODE, DRAIN, for_s=0.4),
+        planned("kube-apiserver", STOP, at=0.1, for_s=0.4),
+        planned(CONSUMER, EVICT, at=0.6),
+    )
+    running = stage(*faults, pods=pods, owned={"a": 1}, daemon=daemon)
+    monkeypatch.setattr(daemon.process, "send_signal", lambda sent: done.append(sent.name))
+    monkeypatch.setattr(signals, "running", lambda stage, component: {"a": "process://1"})
+    with injected(running):
+        until(lambda: "evicted" in done, 20, "all", running.nemesis.check, every_s=0.01)
+    assert done == ["drained", "open", "SIGSTOP", "SIGCONT", "evicted", "back"]
+
+
+def test_what_could_not_be_taken_back_is_tried_at_the_end(daemon, monkeypatch):
+    """A node that stays cordoned would be in the way of each trial that comes."""
+    tries = []
+
+    def reopened():
+        tries.append("open")
+        if len(tries) == 1:
+            raise LabFault("no answer")
+
+    monkeypatch.setattr(disruptions, "drain", lambda stage: (lambda: None, reopened))
+    running = stage(planned(NODE, DRAIN, for_s=0.1), pods=[{"metadata": {"name": "a"}, "status": {}}], owned={"a": 1})
+    with pytest.raises(LabFault, match="taken back: no answer"), injected(running):
+        until(lambda: len(tries) == 2, 20, "tried again", every_s=0.01)
+    assert tries == ["open", "open"]
 
 
 def test_keda_is_cut_off_by_its_name_as_a_client(daemon):
