@@ -155,11 +155,11 @@ def _question(given: UserFiles, inputs: Inputs, record: Record | None, scale: Sc
 
 def _start_s(inputs: Inputs, record: Record | None, scale: Scale) -> float:
     """The start of a pod at ``scale``, s: what is declared is divided by it, the rest is as the trial's ``record`` shows it."""
-    declared = inputs.workload.start_s
+    work = inputs.workload
     own = 0.0 if scale.name == scales.REAL else START_S
     try:
         if record is not None:
-            own = max(0.0, starts(record)[0] - declared / inputs.scale.time)
+            own = max(0.0, starts(record)[0] - work.start_at(inputs.scale.time))
     except NoData:
         pass
-    return own + declared / scale.time
+    return own + work.start_at(scale.time)

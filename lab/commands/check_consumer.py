@@ -18,6 +18,7 @@ from lab.conformance.seen import Seen
 from lab.conformance.traffic import Pair
 from lab.errors import BREACHED as NOT_FULFILLED
 from lab.errors import HELD as FULFILLED
+from lab.errors import InputError
 from lab.flags import Flags
 from lab.foresee.estimate import capacity
 from lab.foresee.usage import MIB
@@ -44,11 +45,13 @@ def run(options: Namespace) -> int:
     """Rehearse and print. Returns 0 where the rung that the file names is fulfilled, 1 where it is not."""
     read = yamlfile.document(options.workload)
     chosen = workload.parse(read).workload
+    if chosen.topics > 1:
+        raise InputError(read.where, "topics", chosen.topics, "1: the check has one topic, and a trial has them all")
     consumer = started_by(chosen, options.workload)
     samples = traffic.load(options.messages) if options.messages else ()
     print(f"{options.workload}: {shlex.join(consumer.command)}", flush=True)
     begun = time.monotonic()
-    seen = rehearse(consumer, samples, {} if options.no_login else login.new())
+    seen = rehearse(consumer, samples, {} if options.no_login else login.new(), Patience.of(chosen))
     found = findings(seen)
     for rung in RUNGS:
         print(f"\n{rung}")
@@ -78,14 +81,14 @@ def started_by(chosen: Workload, where: object) -> Consumer:
     return Consumer(own_consumer.program(chosen.command, where), own_consumer.variables(chosen.env))
 
 
-def rehearse(consumer: Consumer, samples: tuple[Pair, ...], asked: Mapping[str, str]) -> Seen:
+def rehearse(consumer: Consumer, samples: tuple[Pair, ...], asked: Mapping[str, str], patience: Patience) -> Seen:
     """Rehearse the consumer on a broker of its own, which takes the login ``asked``. Raises :class:`LabFault`."""
     from lab.cluster import broker
     from lab.host import processes, runs
 
     started, folder, guard = runs.start(lambda run: broker.start(run, asked))
     try:
-        return Rehearsal(folder, started.bootstrap, "check", consumer, Patience(), samples, asked).run()
+        return Rehearsal(folder, started.bootstrap, "check", consumer, patience, samples, asked).run()
     finally:
         processes.clear(folder)
         processes.dismiss(guard)

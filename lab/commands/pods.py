@@ -111,7 +111,7 @@ def read(
         take(workload, workload.rate, partitions, Footprint.of_theirs(workload) if theirs else Footprint.of(workload))
         before = 0.0 if real else START_S
         if (workload.start_s or file.starts) and not measured:
-            asked["start_s"] = before + workload.start_s / scale.time
+            asked["start_s"] = before + workload.start_at(scale.time)
             asked["starts"] = file.starts and file.starts.compressed(scale.time, before)
         asked["nodes"] = file.nodes and file.nodes.compressed(scale.time)
     for name, field in (("pod_rate", "rate"), ("balancer", "balancer"), *((field, field) for field in TIMES)):
@@ -138,8 +138,9 @@ def read(
         told, swing = f"{flying.least_s:.3g} to {flying.most_s:.3g} s by {by}", (flying.least_s, flying.most_s)
         asked["in_flight_s"] = flying.mean_s
     if measured and not alike and "start_s" not in asked:
-        declared = records[0].inputs.workload.start_s
-        asked["start_s"] = max(0.0, measured.consumers.start_s + declared / scale.time - declared / records[0].scale.time)
+        work = records[0].inputs.workload
+        more = work.start_at(scale.time) - work.start_at(records[0].scale.time)
+        asked["start_s"] = max(0.0, measured.consumers.start_s + more)
     if measured:
         return Pods(replace(measured.consumers, **asked), *spread_over, told, sizes, weights, swing)
     if "start_s" not in asked:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
 from lab.conformance.seen import COMMIT, FINISH, JOIN, LEAVE, RECOVER, SHARE, TAKE_OVER, Owned, Seen
 from lab.inputs.own_consumer import BLACK_BOX, RECEIPTS, REPORTS, RUNGS
@@ -54,6 +55,9 @@ def resolution(seen: Seen) -> tuple[float, float] | None:
 
 def _black_box(seen: Seen) -> Iterator[Finding]:
     yield _waited(seen, "joins its group", JOIN, _stranger(seen))
+    if seen.strangers:
+        text = f"{seen.strangers[0]} is no $POD_NAME, which is to be the client id: else a trial's reaction has no data"
+        yield Finding(BLACK_BOX, "names its members", NOTE, text)
     yield _waited(seen, "commits", COMMIT, _last_words(seen))
     if found := resolution(seen):
         text = f"a partition's commits are up to {found[1]:.1f} s apart (median {found[0]:.1f}): a trial sees its work no finer"
@@ -170,15 +174,26 @@ def _receipts(seen: Seen) -> Iterator[Finding]:
 
 def _coverage(seen: Seen) -> Iterator[Finding]:
     """Whether receipts cover what is committed, and how often they cover it again."""
-    copies = Counter((row["partition"], offset) for row in seen.receipts for offset in range(row["first"], row["last"] + 1))
+    copies = _processed(seen.receipts)
     committed = [(number, offset) for number, end in sorted(seen.committed.items()) for offset in range(end)]
     gaps = [place for place in committed if place not in copies]
     text = f"{len(committed)} committed messages"
     if gaps:
         text = f"{len(gaps)} messages are committed and in no receipt, first offset {gaps[0][1]} of partition {gaps[0][0]}"
     yield Finding(RECEIPTS, "covers each message", BREACHED if gaps else HELD, text)
-    if twice := sum(count - 1 for count in copies.values()):
-        yield Finding(RECEIPTS, "copies", NOTE, f"{twice} messages were processed again; one consumer was killed at work")
+    early = _processed([row for row in seen.receipts if row["end"] < seen.killed])
+    twice, before = (sum(count - 1 for count in each.values()) for each in (copies, early))
+    if before:
+        why = "what is done is not committed at SIGTERM, or when partitions are given up. A trial judges that"
+        yield Finding(RECEIPTS, "copies without a kill", NOTE, f"{before} messages were processed again: {why}")
+    if twice > before:
+        text = f"{twice - before} messages were processed again; one consumer was killed at work"
+        yield Finding(RECEIPTS, "copies", NOTE, text)
+
+
+def _processed(receipts: Iterable[Mapping[str, Any]]) -> Counter[tuple[int, int]]:
+    """How often each (partition, offset) is in one of ``receipts``."""
+    return Counter((row["partition"], offset) for row in receipts for offset in range(row["first"], row["last"] + 1))
 
 
 def _content(seen: Seen) -> Finding:

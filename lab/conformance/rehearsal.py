@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import psutil
 from confluent_kafka import ConsumerGroupState, KafkaException
@@ -23,6 +24,7 @@ from lab.errors import LabFault
 from lab.host import processes
 from lab.host.processes import Daemon
 from lab.inputs.own_consumer import POD_NAME, login_variables
+from lab.inputs.workload import Workload
 from lab.kafka import topics
 from lab.kafka.lag import LagReader
 from lab.kubelet.environment import expand
@@ -34,6 +36,7 @@ LOOK_S = 0.05
 TELL_S = 2.0  # a report comes so much after what it tells
 KILL_S = ANSWER_S = 5.0
 LEAST_S = 1.0  # of a stage whose turn comes late
+COMMITS_S = 5.0  # apart, by Kafka's auto.commit.interval.ms: what the stages below allow for
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,20 @@ class Patience:
     finish_s: float = 8.0
     take_over_s: float = 14.0  # a session timeout of 10 s, and a start; Java's own is 45 s
     all_s: float = 52.0  # with the broker's start less than a minute
+
+    @classmethod
+    def of(cls, workload: Workload) -> Self:
+        """That with a consumer which starts and commits as ``workload`` declares."""
+        usual = cls()
+        start, commit = workload.start_s, max(0.0, workload.commit_interval_ms / 1000 - COMMITS_S)
+        return cls(
+            join_s=usual.join_s + start,
+            commit_s=usual.commit_s + commit,
+            share_s=usual.share_s + start,
+            finish_s=usual.finish_s + commit,
+            take_over_s=usual.take_over_s + start,
+            all_s=usual.all_s + 3 * start + 3 * commit,
+        )
 
 
 @dataclass(frozen=True)
@@ -127,6 +144,7 @@ class Rehearsal:
             return
         self._tell(JOIN)
         first, alone = next(iter(self._running)), set(self._outputs.owned)
+        seen.strangers = tuple(sorted(alone - self._running.keys()))
         joined = self._used(first)
         commits = self._wait(COMMIT, lambda: self._behind(0) == {}, patience.commit_s)
         self._start(2)
@@ -147,6 +165,7 @@ class Rehearsal:
         self._send(True)
         seen.demand = demand(joined, self._used(first))
         before = set(self._outputs.owned)
+        seen.killed = clock.now()
         self._kill_all()
         self._start(1)
         if self._wait(TAKE_OVER, lambda: self._shared(1) and set(self._outputs.owned) != before, patience.take_over_s):
@@ -194,7 +213,8 @@ class Rehearsal:
         """Wait for ``condition``, ``limit_s`` at most, and keep how long it took ``since`` (monotonic s); whether it came."""
         took: float | None = None
         begun = time.monotonic() if since is None else since
-        limit_s = min(limit_s, max(LEAST_S, self._end - time.monotonic()))
+        left_s = max(LEAST_S, self._end - time.monotonic())
+        cut, limit_s = left_s < limit_s, min(limit_s, left_s)
         try:
             until(condition, limit_s, stage, self._check, every_s=LOOK_S)
             took = time.monotonic() - begun
@@ -202,7 +222,8 @@ class Rehearsal:
             self._seen.ended = str(stopped)
         except LabFault:
             self._observer.check()  # the deadline passed, unless it was the lab's own fault
-        self._seen.waits[stage] = Wait(took, limit_s)
+        if took is not None or self._seen.ended or not cut:  # a stage that was cut short was not tried
+            self._seen.waits[stage] = Wait(took, limit_s)
         return took is not None
 
     def _check(self) -> None:

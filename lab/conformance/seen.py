@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -61,12 +62,13 @@ class Seen:
     ``waits`` has each stage that was tried. ``left`` is how many messages of a partition were not committed when FINISH or
     RECOVER was given up. ``stops`` are those of processes that were sent SIGTERM, whose grace was ``grace_s``.
 
-    ``groups`` are other groups that had members, ``elsewhere`` other topics that its members read. ``ended`` says which process
-    ended by itself, and how; ``last_words`` is the last line that any wrote. ``commits`` are (time, offset) of each partition
-    while messages came, ``committed`` the offsets when all was over. ``told`` has what its ``reports`` say that
-    each pod owned after each stage of AT_REST. ``ahead`` are (partition, committed offset, offset that receipts had come to)
-    where more was committed than had a receipt. ``checks`` are the CRC-32 of what was sent, by partition and offset. Kafka
-    asked for a ``login``, or did not. ``demand`` is what one takes with a share of the traffic, None where it was not seen.
+    ``groups`` are other groups that had members, ``elsewhere`` other topics that its members read, ``strangers`` the names of
+    members that are no pod's. ``ended`` says which process ended by itself, and how; ``last_words`` is the last line that any
+    wrote. ``commits`` are (time, offset) of each partition while messages came, ``committed`` the offsets when all was over.
+    ``told`` has what its ``reports`` say that each pod owned after each stage of AT_REST. ``ahead`` are (partition, committed
+    offset, offset that receipts had come to) where more was committed than had a receipt. ``checks`` are the CRC-32 of what was
+    sent, by partition and offset. Kafka asked for a ``login``, or did not. One was ``killed`` then, epoch s. ``demand`` is what
+    one takes with a share of the traffic, None where it was not seen.
     """
 
     group: str
@@ -80,6 +82,7 @@ class Seen:
     stops: list[Stop] = field(default_factory=list)
     groups: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
+    strangers: tuple[str, ...] = ()
     ended: str = ""
     last_words: str = ""
     commits: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
@@ -92,6 +95,7 @@ class Seen:
     ahead: list[tuple[int, int, int]] = field(default_factory=list)
     checks: dict[tuple[int, int], int] = field(default_factory=dict)
     login: bool = False
+    killed: float = math.inf
     demand: Demand | None = None
 
     def took(self, stage: str) -> float | None:

@@ -164,7 +164,7 @@ def check_pods(sides: Sequence[Inputs], cores: int, memory: int) -> None:
 
 def _start_s(inputs: Inputs) -> float:
     """What the start of a pod takes beside START_S: what its workload declares, and what no scale divides of its client."""
-    return inputs.workload.start_s / inputs.scale.time + DEMANDS[inputs.workload.client].start_more_s
+    return inputs.workload.start_at(inputs.scale.time) + DEMANDS[inputs.workload.client].start_more_s
 
 
 def _curve(inputs: Inputs) -> Curve | None:

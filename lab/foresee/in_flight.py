@@ -25,7 +25,7 @@ class InFlight:
     @classmethod
     def of(cls, workload: Workload, time: float = 1.0) -> Self:
         """That of pods of ``workload`` where a scale divides times by ``time``: a poll's work is not divided."""
-        return cls(workload.commit_interval_ms / 1000 / time, max(workload.poll_ms, workload.batch_ms) / 1000)
+        return cls(workload.commit_interval_at(time), max(workload.poll_ms, workload.batch_ms) / 1000)
 
     @property
     def least_s(self) -> float:

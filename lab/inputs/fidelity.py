@@ -78,7 +78,8 @@ def lags(policy: Policy, scale: Scale) -> tuple[CompressedLag, ...]:
 def in_flight(workload: Workload, scale: Scale) -> float:
     """The most messages that a pod has in flight at ``scale``, as messages at real time: a poll and a commit interval."""
     poll_s = max(workload.poll_ms, workload.batch_ms) / 1000
-    return workload.rate * (poll_s * scale.time + workload.commit_interval_ms / 1000)
+    commit_s = workload.commit_interval_ms / 1000 * (1 if workload.divides("commit_interval_ms") else scale.time)
+    return workload.rate * (poll_s * scale.time + commit_s)
 
 
 def drowned(policy: Policy, scale: Scale, workload: Workload) -> tuple[CompressedLag, ...]:

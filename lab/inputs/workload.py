@@ -20,6 +20,7 @@ PARTITIONS = 24  # of a trial, on all its topics
 MOST_PARTITIONS = 200  # of one broker, on one machine
 DEPLOYMENT, STATEFUL_SET = "Deployment", "StatefulSet"
 FILES = ("kind", "partitions", "nodes")  # what a file has beside the workload's settings
+PACE = {"process_ms": "ms that a message takes", "concurrency": "how many messages a pod processes at a time"}
 PROGRAMS = (consumer.TrialSettings, producer.TrialSettings)
 
 
@@ -86,6 +87,18 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
         """Whether it is a user's own consumer, and not the lab's."""
         return bool(self.command or self.image)
 
+    def divides(self, name: str) -> bool:
+        """Whether a scale divides the time in the field ``name``: your own consumer takes it from ``$(NAME)`` alone."""
+        return not self.own or f"$({name.upper()})" in self.env
+
+    def start_at(self, time: float) -> float:
+        """The declared start of a pod, s, where a scale divides times by ``time``."""
+        return self.start_s / (time if self.divides("start_s") else 1.0)
+
+    def commit_interval_at(self, time: float) -> float:
+        """The time between two commits, s, where a scale divides times by ``time``."""
+        return self.commit_interval_ms / 1000 / (time if self.divides("commit_interval_ms") else 1.0)
+
     def to_dict(self) -> dict[str, Any]:
         """All settings as plain data."""
         return settings.plain(self)
@@ -131,6 +144,10 @@ def load(file: Path) -> tuple[Workload, int]:
         if found.starts:
             allowed = "0 to 3,600 s: all pods of a trial start alike; simulate, tune and plane take quantiles"
             report(InputError(read.where, "start_s", read.content["start_s"], allowed))
+        if found.workload.own:
+            for name, meaning in PACE.items():
+                if name not in read.content:
+                    report(InputError(read.where, name, None, f"{meaning} of yours: the drain is judged by what a pod takes"))
         if found.nodes:
             allowed = "none: a trial has one node, with room for all; simulate, tune and plane take it"
             report(InputError(read.where, "nodes", read.content["nodes"], allowed))

@@ -134,7 +134,7 @@ def fenced(record: Record, by_faults: Sequence[Loss]) -> Iterator[Loss]:
     what it took. Of two such times the one is that of a commit that was under way.
     """
     work = record.inputs.workload
-    each_s = work.commit_interval_ms / 1000 / record.scale.time + (work.batch_ms + work.poll_ms) / 1000
+    each_s = work.commit_interval_at(record.scale.time) + (work.batch_ms + work.poll_ms) / 1000
     known = {(one.pod, one.until) for one in by_faults}
     refused, spans = record.reports("commit_failed"), rebalance_spans(record)
     for gone in record.handovers:

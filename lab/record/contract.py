@@ -88,7 +88,7 @@ def last_words(output: Sequence[str]) -> str:
     After its error many a program writes a stack, or the braces of an object.
     """
     lines = [line.strip()[:SHOWN] for line in output[-LINES:] if re.search(r"\w", line)]
-    errors = [line for line in lines if re.search("error|exception|fatal", line, re.IGNORECASE)]
+    errors = [line for line in lines if re.search("error|exception|fatal|panic", line, re.IGNORECASE)]
     return next(iter((errors or lines)[-1:]), "")
 
 

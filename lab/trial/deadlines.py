@@ -41,7 +41,7 @@ def deadlines(inputs: Inputs) -> Deadlines:
     seen = _seen_s(policy) + SYNCS * sync
     asleep = _window_s(policy, inputs.scale) if isinstance(policy, PlainHpa) and not policy.min_replicas else 0.0
     scaled = seen + _window_s(policy, inputs.scale) + _descent_s(policy, sync)
-    start = SLACK * inputs.workload.start_s / inputs.scale.time
+    start = SLACK * inputs.workload.start_at(inputs.scale.time)
     window_open = max((max(0.0, one.end_s - profile.duration) for one in inputs.windows), default=0.0)  # of a cron trigger
     processed = _backlog_s(inputs) + _retries_s(inputs)
     return Deadlines(

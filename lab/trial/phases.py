@@ -139,7 +139,8 @@ def _settle(stage: Stage, beside: list[str]) -> None:
 
     def settled() -> bool:
         owned = stage.reports.owned()
-        shared = len(owned) == replicas and sum(owned.values()) == inputs.partitions
+        members = {len(owned), sum(map(bool, owned.values()))}  # one that was there before a restart owns nothing now
+        shared = replicas in members and sum(owned.values()) == inputs.partitions
         return (
             stage.ready(CONSUMER, replicas)
             and (shared if replicas else not stage.transitions.pods(CONSUMER))
@@ -211,5 +212,7 @@ def drain(stage: Stage) -> str:
         until(over, stage.deadlines.end_s, "drained and back at the floor", stage.check, every_s=0.5)
     except LabFault as fault:
         stage.check()  # a dead component is a fault; a deadline that passed is a finding, and the record says so
+        if watched.pods(CONSUMER) and not stage.joined() and (why := stage.why_not_at_work()):
+            raise LabFault(f"{fault}: {why}") from None
         return f"deadline: {fault}"
     return "complete"

@@ -251,11 +251,15 @@ class Stage:
                 self._overdue.add(pod)
                 line = own_consumer.last_line(self.api, self.namespace, pod)
                 log.warning("%s: %s does not end at SIGTERM and will be killed; its last line: %s", self.inputs.id, pod, line)
-        if self.journal.phase == "settling" and (found := own_consumer.crash(pods)):
+        if (self.journal.phase == "settling" or not self.joined()) and (found := own_consumer.crash(pods)):
             pod, restarts, code = found
             line = own_consumer.last_line(self.api, self.namespace, pod, previous=True)
             why = f"{pod} ended {restarts} times, with code {code}; its last line: {line or 'none'}"
             raise LabFault(f"your consumer does not stay up: {why}")
+
+    def joined(self) -> bool:
+        """Whether any consumer has owned a partition yet."""
+        return self.reports.last("assigned") is not None
 
     def why_not_at_work(self) -> str:
         """Why a user's own consumer has not come to work, with its last line; "" of the lab's consumer."""

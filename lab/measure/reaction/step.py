@@ -85,8 +85,8 @@ def all_divided(record: Record, wait: float, start: float) -> float:
     It divides the wait, and of the start what the workload declares. Where it left D / time + U of D + U, this is
     (D + U) / time: below a bound over time where D + U is below the bound. At real time it is the whole as seen.
     """
-    time = record.scale.time
-    declared = min(start, record.inputs.workload.start_s / time)
+    time, work = record.scale.time, record.inputs.workload
+    declared = min(start, work.start_at(time)) if work.divides("start_s") else 0.0
     return wait + declared + (start - declared) / time
 
 

@@ -118,7 +118,9 @@ ONE = WHOLE.receipts[0]
         ({"receipts": [ONE | {"checksum": 8}]}, REPORTS, "checksum 8, and not 7"),
         ({"receipts": [ONE | {"last": 2, "count": 3}]}, REPORTS, "there are no such messages"),
         ({"receipts": [ONE | {"end": 102_000.0}]}, REPORTS, "from 101.000 to 102000.000; it was 100 to 110"),
-        ({"receipts": [ONE, ONE]}, RECEIPTS, "2 messages were processed again"),
+        ({"receipts": [ONE, ONE]}, RECEIPTS, "2 messages were processed again: what is done is not committed at SIGTERM"),
+        ({"receipts": [ONE, ONE | {"end": 104.0}], "killed": 103.0}, RECEIPTS, "2 messages were processed again; one consumer"),
+        ({"strangers": ("rdkafka",)}, RECEIPTS, "rdkafka is no $POD_NAME"),
         ({"committed": {0: 3}}, REPORTS, "1 messages are committed and in no receipt, first offset 2 of partition 0"),
         ({"ahead": [(0, 2, 1)]}, REPORTS, "partition 0 was committed up to 2 when its receipts had come to 1"),
         ({"told": WHOLE.told | {JOIN: {}}}, BLACK_BOX, "partitions [0] have no owner"),
@@ -275,6 +277,24 @@ def test_a_consumer_that_cant_be_started_is_one_line(content, line, tmp_path):
     with pytest.raises(InputError) as refused:
         check_consumer.started_by(workload.parse(yamlfile.document(file)).workload, file)
     assert line in str(refused.value)
+
+
+def test_a_consumer_that_starts_and_commits_late_is_given_its_time():
+    """As its file declares; what commits more often than Kafka's own clients is given what they are."""
+    usual = Patience()
+    late = Patience.of(workload.Workload(start_s=60, commit_interval_ms=15_000))
+    assert (late.join_s, late.commit_s, late.finish_s) == (usual.join_s + 60, usual.commit_s + 10, usual.finish_s + 10)
+    assert late.all_s >= usual.all_s + 3 * 60 + 2 * 10
+    assert Patience.of(workload.Workload(commit_interval_ms=100)) == usual
+
+
+def test_several_topics_are_refused_before_anything_starts(tmp_path):
+    """A rehearsal has one, and would tell a consumer of two that it fulfils what it was not asked."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("kind: Workload\ncommand: echo\ntopics: 2\n")
+    options = type("Options", (), {"workload": file, "messages": None, "no_login": False})
+    with pytest.raises(InputError, match="topics: 2 is not allowed; allowed: 1: the check has one topic"):
+        check_consumer.run(options)
 
 
 def test_the_command_says_rung_by_rung_what_is_fulfilled(monkeypatch, tmp_path, capsys):

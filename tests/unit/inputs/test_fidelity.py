@@ -1,6 +1,7 @@
 """A scale that can't stand for a policy's times refuses the policy, and says which scale can."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -11,6 +12,7 @@ from lab import paths, yamlfile
 from lab.inputs import fidelity, scaledobject
 from lab.inputs import policy as policies
 from lab.inputs import scale as scales
+from lab.inputs.own_consumer import BLACK_BOX
 from lab.inputs.scale import Scale
 from lab.inputs.workload import Workload
 from lab.trial.user_files import UserFiles
@@ -152,6 +154,10 @@ def test_a_lag_below_what_is_in_flight_at_this_scale_alone_is_noted(caplog):
     workload = Workload(process_ms="10", concurrency=1)
     assert fidelity.in_flight(workload, QUICK) == pytest.approx(650)
     assert fidelity.in_flight(workload, fidelity.REAL) == pytest.approx(505)
+    own = Workload(process_ms="10", concurrency=1, command="mine", rung=BLACK_BOX)
+    assert fidelity.in_flight(own, QUICK) == pytest.approx(150 + 15_000)  # its commits stay 5 s apart
+    told = replace(own, env="COMMITS=$(COMMIT_INTERVAL_MS)")
+    assert fidelity.in_flight(told, QUICK) == pytest.approx(650)
     assert not list(fidelity.notes(lagging(450), QUICK, workload))  # below both: real time has the same noise
     assert not list(fidelity.notes(lagging(660), QUICK, workload))
     assert not list(fidelity.notes(lagging(600), scales.load("real"), workload))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lab.errors import NoData
 from lab.inputs import policy
 from lab.inputs.scale import Scale
+from lab.inputs.workload import Workload
 from lab.judge.aggregate import count_flips
 from lab.judge.bounds import REACTION_S, compressed
 from lab.measure.cost import busy_seconds, cost
@@ -55,9 +56,11 @@ def test_a_reaction_at_quick_turns_red_where_it_does_at_real_time(record, seen, 
 def test_a_compressed_reaction_is_the_whole_over_the_scale(seconds, time):
     """Of a wait, a declared start and one that takes the time it takes: the scale divides the first two."""
     wait, declared, own = seconds
-    inputs = SimpleNamespace(workload=SimpleNamespace(start_s=declared))
+    inputs = SimpleNamespace(workload=Workload(start_s=declared))
     seen: Any = SimpleNamespace(scale=Scale("any", time, 1), inputs=inputs)
     assert all_divided(seen, wait / time, declared / time + own) == pytest.approx(sum(seconds) / time)
+    inputs.workload = Workload(command="mine", start_s=declared)  # which knows nothing of a scale
+    assert all_divided(seen, wait / time, declared + own) == pytest.approx(sum(seconds) / time)
 
 
 @pytest.mark.parametrize("late", [{1005: 1008}, {1006: 1006.8, 1005: 1020}])

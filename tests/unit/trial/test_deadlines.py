@@ -12,6 +12,7 @@ from lab.inputs.workload import Workload
 from lab.programs.producer.send import configuration
 from lab.trial.deadlines import END_S, deadlines
 
+OWN = {"command": "true", "rung": "black-box"}
 QUICK, REAL = scales.load("quick"), scales.load("real")
 
 
@@ -73,6 +74,14 @@ def test_grace_backlog_and_retries_count():
     assert deadlines(trial(process_ms="60")).end_s > plain.end_s + 100
     assert deadlines(trial(fail_rate=0.001)).end_s > plain.end_s + 100
     assert plain.ledger_s > deadlines(trial(QUICK)).ledger_s
+
+
+def test_a_start_that_no_scale_divides_is_waited_for():
+    """Your own consumer starts as it does at real time, unless it is told."""
+    starts = [deadlines(trial(QUICK, **work)).settle_s for work in ({}, {"start_s": 300}, OWN | {"start_s": 300})]
+    assert starts[1] - starts[0] == 2 * 300 / QUICK.time
+    assert starts[2] - starts[0] == 2 * 300
+    assert deadlines(trial(QUICK, **OWN, start_s=300, env="WARM=$(START_S)")).settle_s == starts[1]
 
 
 def test_a_late_event_is_waited_for_as_long_as_the_producer_keeps_it():

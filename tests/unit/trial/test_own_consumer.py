@@ -183,6 +183,19 @@ def test_the_line_says_why_only_where_it_was_waited_for_in_vain(monkeypatch, rai
     assert str(fault.value) == said
 
 
+@pytest.mark.parametrize(("owned", "settled"), [({"old": 0, "new": 24}, True), ({"a": 12, "b": 12}, False), ({"a": 23}, False)])
+def test_a_member_from_before_a_restart_is_none(monkeypatch, owned, settled):
+    """What it owned is its successor's, which may have another name."""
+    monkeypatch.setattr(traffic_start, "settle_s", lambda stage: 9)
+    found = []
+    chosen = SimpleNamespace(id="x", partitions=24, policy=SimpleNamespace(start=1, hpa=None))
+    stage = SimpleNamespace(inputs=chosen, baseline=SimpleNamespace(replicas=1, why=""), check=None, ready=lambda *_: True)
+    stage.reports = SimpleNamespace(owned=lambda: owned)
+    stage.transitions = SimpleNamespace(wait=lambda condition, *_: found.append(condition()))
+    phases._settle(stage, [])
+    assert found == [settled]
+
+
 def test_a_record_without_receipts_says_why(tmp_path):
     """The rung, in the words of the file."""
     made = record(tmp_path, inputs={"workload": {"command": "true", "rung": BLACK_BOX}})

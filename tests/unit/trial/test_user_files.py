@@ -149,6 +149,8 @@ def test_what_a_profile_can_not_show_is_told_beforehand(tmp_path):
         ({"partitions": 0}, "partitions: 0 | a whole number from 1 to 200"),
         ({"partitions": 2.5}, "partitions: 2.5 | a whole number from 1 to 200"),
         ({"start_s": {"p50": 8}}, "start_s: {'p50': 8} | 0 to 3,600 s: all pods of a trial start alike; simulate, tune"),
+        ({"command": "true", "concurrency": 1}, "process_ms: missing | ms that a message takes of yours: the drain is judged"),
+        ({"command": "true", "process_ms": 9}, "concurrency: missing | how many messages a pod processes at a time of yours"),
         ({"nodes": {"arrives_s": 9, "pods": 4, "room": 8}}, "nodes: {'arrives_s': 9, 'pods': 4, 'room': 8} | none: a trial"),
     ],
 )
