@@ -72,14 +72,15 @@ def idle_replicas(here: Scaled) -> Iterator[Hit]:
 )
 def one_past_partitions(here: Scaled) -> Iterator[Hit]:
     """The cap divides whole numbers. With a threshold of 1 no lag lies between; factors never pass the partitions."""
-    for trigger, count in here.caps() if not here.formula else ():
+    for trigger, count in here.caps() if not here.formula and len(here.lags) == 1 else ():  # of several the most counts
         if not trigger.bounds_replicas:
             continue
         low, high = count * trigger.threshold + 1, (count + 1) * trigger.threshold - 1
         if here.most > count and low <= high and not trigger.even:
             lags = f"a lag of {low:,}" if low == high else f"a lag from {low:,} to {high:,}"
             words = f"{lags} asks for {count + 1:,} pods, one more than the {count:,} partitions"
-            yield Hit(MOST, f"{words} that trigger {trigger.index} counts", count + 1, {MOST: count})
+            cure = {MOST: count} if count >= here.least else {}
+            yield Hit(MOST, f"{words} that trigger {trigger.index} counts", count + 1, cure)
 
 
 @rule(
@@ -94,7 +95,7 @@ def one_past_partitions(here: Scaled) -> Iterator[Hit]:
 )
 def unreachable_last(here: Scaled) -> Iterator[Hit]:
     """Cap and tolerance stop short of the last pods, where a step lands there."""
-    for trigger, count in here.caps() if not here.formula else ():
+    for trigger, count in here.caps() if not here.formula and len(here.lags) == 1 else ():  # of several the most counts
         if not trigger.bounds_replicas:
             continue
         top = min(count, here.most)

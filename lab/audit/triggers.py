@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -168,11 +169,16 @@ def cron_open(here: Scaled) -> Iterator[Hit]:
     for trigger, when in _crons(here):
         start, end = when.start.split(), when.end.split()
         weekly, longest = _open(when)
-        if "*" in start[0] or "*" in end[0] or longest >= _LONG_H:
+        stars = "*" in start[0] or "*" in end[0]
+        if stars or longest >= _LONG_H:
             words = f"open {weekly:.4g} h a week, {longest:.4g} h at the longest"
             fixed = {"start": " ".join(["0" if "*" in start[0] else start[0], *start[1:]])}
             fixed["end"] = " ".join(["0" if "*" in end[0] else end[0], end[1], *start[2:]])
             cure = {trigger.path("metadata", key): text for key, text in fixed.items() if text != getattr(when, key)}
+            if (
+                not stars and _open(replace(when, start=fixed["start"], end=fixed["end"]))[0] >= weekly
+            ):  # it is open over a weekend, as it may be meant
+                cure = {}
             yield Hit(trigger.path("metadata", "end"), words, weekly, cure)
 
 
@@ -219,6 +225,8 @@ def cron_no_effect(here: Scaled) -> Iterator[Hit]:
         wanted = trigger.number("desiredReplicas", 0)
         path = trigger.path("metadata", "desiredReplicas")
         if trigger.type != "cron" or wanted < 1:
+            continue
+        if wanted <= here.floor and here.to_zero:  # an open window is active: there are pods in it
             continue
         if wanted <= here.floor:
             yield Hit(path, f"desiredReplicas {wanted:,} is not above the minimum, {here.floor:,}: it does nothing", wanted)

@@ -22,6 +22,7 @@ from lab.foresee.situation import controller_of
 from lab.inputs import scaledobject, scaledobject_file
 from lab.inputs.scale import HPA_SYNC_S, SYNCS_S
 from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.kafka import Kafka
 
 A_SYNC = 3  # scrapes of a record's HPA: one in 5 s at real time
 LONGEST_WINDOW_S = 3_600  # that the API allows: the HPA may remember so much of what was before
@@ -117,6 +118,7 @@ def _live(options: Namespace, begin: float | None, end: float | None) -> tuple[s
     known = _in_cluster(options, begin or 0.0) if options.context else _in_files(options)
     scaled, partitions, notes = known.scaled, options.partitions, known.notes
     live_hpa.check(scaled)
+    _check_lag(options, scaled)
     capped = any(map(live_hpa.capped, scaled.triggers))
     if options.csv:
         samples = scrapes.of_csv(options.csv, sync.labels(scaled))
@@ -132,6 +134,14 @@ def _live(options: Namespace, begin: float | None, end: float | None) -> tuple[s
             notes = (*notes, "KEDA's cap is taken for the metric: --partitions, of the topic, tells it")
     series = live_hpa.series(scaled, samples, options.hpa_sync_s + MORE_S, partitions)
     return scaled.name, series.pinned(known.steps) if known.steps else series, notes
+
+
+def _check_lag(options: Namespace, scaled: ScaledObject) -> None:
+    """Raise :class:`InputError` where lag alone, of --query or --csv, does not tell what KEDA answers."""
+    lag = "--query" if options.query else "--csv" if options.csv else ""
+    if lag and any(isinstance(one, Kafka) and one.limit_to_lagging for one in scaled.triggers):
+        allowed = f"false with {lag}: KEDA's cap depends on how many partitions have lag"
+        raise InputError(scaled.where, "limitToPartitionsWithLag", "true", allowed)
 
 
 def _in_files(options: Namespace) -> _Known:

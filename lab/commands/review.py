@@ -42,16 +42,21 @@ NEW, CHANGED, DELETED = "new", "changed", "deleted"
 _GIT_S = 60.0
 
 
+Place = tuple[str, str]  # the file and the title of an object
+Key = tuple[str, str, str, str]
+
+
 @dataclass(frozen=True)
 class Side:
-    """The changed files on one side of the change, and what is in them: findings are by rule, object and field.
+    """The changed files on one side of the change, and what is in them: objects by file and title, findings by rule, file,
+    object and field.
 
     ``unread`` has a line for what can't be read.
     """
 
     texts: Mapping[str, str]
-    objects: Mapping[str, Item]
-    findings: Mapping[tuple[str, str, str], Finding]
+    objects: Mapping[Place, Item]
+    findings: Mapping[Key, Finding]
     unread: Sequence[str]
 
 
@@ -77,20 +82,25 @@ class Refusal:
 class Change:
     """A ScaledObject that is not the same on both sides; what was ``simulated`` of each, None for nothing."""
 
-    title: str
+    place: Place
     sides: Sequence[Side]
     simulated: Sequence[Answer | Refusal | None]
 
     @property
     def what(self) -> str:
         """What happened to it."""
-        before, after = (self.title in side.objects for side in self.sides)
+        before, after = (self.place in side.objects for side in self.sides)
         return CHANGED if before and after else NEW if after else DELETED
 
     @property
     def file(self) -> str:
         """The file that has it, or had it."""
-        return str(self.sides[self.what != DELETED].objects[self.title].where)
+        return self.place[0]
+
+    @property
+    def title(self) -> str:
+        """Its kind and name."""
+        return self.place[1]
 
     @property
     def verdicts(self) -> list[str]:
@@ -103,9 +113,9 @@ class Change:
         """Whether a flag or another file is why it was not simulated."""
         return any(isinstance(one, Refusal) and not one.own for one in self.simulated)
 
-    def findings(self, side: Side) -> dict[tuple[str, str, str], Finding]:
+    def findings(self, side: Side) -> dict[Key, Finding]:
         """The findings on it on one ``side``."""
-        return {key: one for key, one in side.findings.items() if one.object == self.title}
+        return {key: one for key, one in side.findings.items() if (one.file, one.object) == self.place}
 
 
 @dataclass(frozen=True)
@@ -155,25 +165,27 @@ def run(options: Namespace) -> int:
     names = repository.changed(options.files)
     before, after = sides = [_side(repository, names, side, audit.facts(auditing)) for side in SIDES]
     changes = []
-    for title in sorted({*before.objects, *after.objects}):
-        old, now = (side.objects.get(title) for side in sides)
+    for place in sorted({*before.objects, *after.objects}):
+        old, now = (side.objects.get(place) for side in sides)
         if old is None or now is None or old.content != now.content:
-            answers = [_simulated(side, title, options.simulate) if traffic else None for side in sides]
-            changes.append(Change(title, sides, answers))
-    titles = [one.title for one in changes]
-    elsewhere = [one for key, one in after.findings.items() if one.object not in titles and key not in before.findings]
-    counted = [*elsewhere, *(one for one in after.findings.values() if one.object in titles)]
+            answers = [_simulated(side, place, options.simulate) if traffic else None for side in sides]
+            changes.append(Change(place, sides, answers))
+    places = [one.place for one in changes]
+    elsewhere = [
+        one for key, one in after.findings.items() if (one.file, one.object) not in places and key not in before.findings
+    ]
+    counted = [*elsewhere, *(one for one in after.findings.values() if (one.file, one.object) in places)]
     breached = any(one.severity in audit.severe(auditing.fail_on) for one in counted)
     breached = breached or any(ending.code(one.verdicts, fail_on) for one in changes)
     misread = after.unread or any(one.misread for one in changes)
     end, mark = (BREACHED, "✘") if breached else (BAD_INPUT, "?") if misread else (HELD, "✔")
-    head = f"{many(len(titles), 'ScaledObject')} changed since {code(options.base)}"
+    head = f"{many(len(places), 'ScaledObject')} changed since {code(options.base)}"
     lines = [MARKER, f"### {mark} {NAME}: {head}", *(f"- ? {escaped(line)}" for line in after.unread)]
     for one in changes:
         lines += ["", *_lines(one)]
     if elsewhere:
         lines += ["", "#### Elsewhere", *(f"- new: {escaped(one.object)}: {_finding(one)}" for one in elsewhere)]
-    if titles and not traffic:
+    if places and not traffic:
         lines += ["", "Not simulated: no `--profile` in `--simulate`, and none in `[tool.elastic-lab]`."]
     for file in sorted({change.file for change in changes}):
         lines += ["", *_difference(file, before.texts.get(file, ""), after.texts.get(file, ""))]
@@ -219,23 +231,23 @@ def _flags(file: object, name: str, given: Sequence[str]) -> list[str]:
 def _side(repository: Repository, names: Sequence[str], side: str, facts: Facts) -> Side:
     texts = {name: text for name in names if SCALED.lower() in (text := repository.text(name, side)).lower()}
     read = {name: findings.read(name, text) for name, text in texts.items()}
-    objects = {item.title: item for items, _ in read.values() for item in items if item.kind == SCALED}
+    objects = {(name, item.title): item for name, (items, _) in read.items() for item in items if item.kind == SCALED}
     others = {one for name in texts for one in repository.beside(name)} - {*texts}
     all_texts = texts | {name: text for name in sorted(others) if (text := repository.text(name, side))}
-    found = {(one.rule, one.object, one.field): one for one in findings.audit(all_texts, facts).findings}
+    found = {(one.rule, one.file, one.object, one.field): one for one in findings.audit(all_texts, facts).findings}
     return Side(texts, objects, found, [line for _, lines in read.values() for line in lines])
 
 
-def _simulated(side: Side, title: str, given: Sequence[str]) -> Answer | Refusal | None:
-    """The answer of simulate to the ScaledObject called ``title``, out of a file of its own; None where there is none."""
-    item = side.objects.get(title)
+def _simulated(side: Side, place: Place, given: Sequence[str]) -> Answer | Refusal | None:
+    """The answer of simulate to the ScaledObject at ``place``, out of a file of its own; None where there is none."""
+    item = side.objects.get(place)
     if item is None:
         return None
     with TemporaryDirectory() as folder:
         file = Path(folder, Path(item.where).name)
         file.write_text(side.texts[str(item.where)], encoding="utf-8")
         try:
-            question = situation.read(_parsed(simulate, _flags(file, title.partition(" ")[2], given)))
+            question = situation.read(_parsed(simulate, _flags(file, place[1].partition(" ")[2], given)))
             return Answer(question, *simulate.answer(question))
         except InputError as error:
             return Refusal(str(error).splitlines()[0].replace(f"{folder}/", ""), error.where == str(file))

@@ -23,8 +23,10 @@ from lab.audit.objects import listed, mapping
 from lab.errors import InputError, LabFault, report, together
 from lab.flags import Kind
 from lab.foresee.live_hpa import Sample
+from lab.foresee.queries import GROUPS, RENAMED
 from lab.inputs.hpa_spec import MAX_REPLICAS, HpaSpec
 from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.kafka import Kafka
 
 if TYPE_CHECKING:
     from lab.record.store import Record
@@ -187,6 +189,9 @@ class Prometheus:
         Its metrics are the sum of the ``query``'s series, else what the HPA's status shows, else KEDA's last answers. Raises
         :class:`InputError` where there are no replicas, or none of these.
         """
+        if query and (len(scaled.triggers) > 1 or scaled.modifiers):
+            kinds = [str(one["type"]) for one in scaled.content["spec"]["triggers"]]
+            raise InputError(scaled.where, "spec.triggers", kinds, "one, without a formula: --query is of one lag")
         kind = scaled.content["spec"]["scaleTargetRef"].get("kind") or "Deployment"
         if kind not in SCALES:
             raise InputError(scaled.where, "spec.scaleTargetRef.kind", kind, " or ".join(SCALES))
@@ -197,9 +202,7 @@ class Prometheus:
             raise InputError("Prometheus", name, said, "those of kube-state-metrics")
         places = range(len(spec.metrics))
         if query:
-            parts: dict[object, list[Curve]] = {}
-            for labels, curve in self._raw(query, begin, end):
-                parts.setdefault(own(labels), []).append(curve)
+            parts = partition_lags(scaled, self._raw(query, begin, end))
             total = _Sum(list(map(merged, parts.values())))
             return _some(_joined(total, replicas, [total])), len(parts)
         hpa = f'horizontalpodautoscaler="{scaled.hpa}"'
@@ -208,6 +211,9 @@ class Prometheus:
         if status and all(one.times for one in counts):
             counts = (*counts, self._one(f'{there}{{{label}="{scaled.target}"', begin, end))
             return _some(_joined(replicas, replicas, [_of_metric(status, spec, place) for place in places], counts)), None
+        if scaled.modifiers:
+            allowed = f"samples of {STATUS}target_metric: KEDA's own metric is of each trigger, and not of the formula"
+            raise InputError("Prometheus", "the HPA's metric", "no sample", allowed)
         answers = self._known(f'keda_scaler_metrics_value{{scaledObject="{scaled.name}"', begin, end)
         shown = [_of_metric(answers, spec, place) for place in places]
         return _some(_joined(shown[0], replicas, shown)), None
@@ -257,7 +263,38 @@ class _Sum(Curve):
 
 def own(labels: Mapping[str, str]) -> object:
     """What a series is of: a partition, whichever exporters show it; else what all its labels say."""
-    return (labels.get("topic"), labels["partition"]) if "partition" in labels else tuple(sorted(labels.items()))
+    known = {RENAMED.get(name, name): value for name, value in labels.items()}
+    return (known.get("topic"), known["partition"]) if "partition" in known else tuple(sorted(labels.items()))
+
+
+def partition_lags(scaled: ScaledObject, found: Found) -> dict[object, list[Curve]]:
+    """The curves of each partition in ``found`` that the one trigger of ``scaled`` counts.
+
+    An exporter shows -1 where nothing is committed. KEDA counts 1 there by offsetResetPolicy latest; by earliest it counts the
+    log, which has no data. Raises :class:`InputError` for series of several groups or topics, unless the trigger names its own.
+    """
+    (trigger,) = scaled.triggers
+    asked = trigger if isinstance(trigger, Kafka) else None
+    for what, names, wanted in (
+        ("group", GROUPS, asked.group.literal if asked else ""),
+        (
+            "topic",
+            ("topic", *(name for name, usual in RENAMED.items() if usual == "topic")),
+            asked.topic.literal if asked else "",
+        ),
+    ):
+        of = [next((labels[name] for name in names if name in labels), "") for labels, _ in found]
+        if wanted in of:
+            found = [one for one, its in zip(found, of, strict=True) if its == wanted]
+        elif len({*of} - {""}) > 1 and (what == "group" or asked is None or wanted):
+            several = ", ".join(sorted({*of} - {""}))
+            raise InputError("command line", "--query", f"series of several {what}s: {several}", f"those of one {what}")
+    unknown = 1.0 if asked and asked.offset_reset == "latest" else math.nan
+    parts: dict[object, list[Curve]] = {}
+    for labels, curve in found:
+        values = [unknown if value < 0 else value for value in curve.values]
+        parts.setdefault(own(labels), []).append(Curve(curve.times, values))
+    return parts
 
 
 def merged(curves: Iterable[Curve]) -> Curve:

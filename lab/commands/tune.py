@@ -9,9 +9,10 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from lab import yamltext
+from lab import yamlfile, yamltext
 from lab.commands import ending, situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
@@ -20,6 +21,7 @@ from lab.foresee import variants
 from lab.foresee.choice import FIGURES, SHORT, Each, Outcome, Recommendation, outcomes, recommend
 from lab.foresee.notes import notes
 from lab.foresee.variants import Variant
+from lab.inputs import yaml_edit
 from lab.judge.claim import BREACHED, HELD
 
 CHUNK = 50  # policies in one pass: a larger pass shares more steps and takes more memory
@@ -49,7 +51,7 @@ def run(options: Namespace) -> int:
     content = _content(question, found, advice) | {"notes": told}
     print(as_json(content) if options.json else _text(question, found, advice, told))
     if options.output:
-        options.output.write_text(as_yaml(advice.chosen.variant))
+        options.output.write_text(_changed(options.scaledobject, question, advice.chosen.variant), encoding="utf-8")
     if options.chart:
         situation.save(lambda: _chart(question, found, advice), options.chart)
     return ending.code([BREACHED if advice.chosen.late_s else HELD], options.fail_on)
@@ -73,6 +75,13 @@ def _workers(processes: int) -> Iterator[Each]:
         return
     with ProcessPoolExecutor(min(processes, SHORT)) as pool:
         yield pool.map
+
+
+def _changed(file: Path, question: Question, variant: Variant) -> str:
+    """The text of the user's ``file`` with the changed fields; of standard input, which is read, the ScaledObject alone."""
+    if file == yamlfile.STDIN:
+        return as_yaml(variant)
+    return yaml_edit.edited(yamlfile.text(file), question.scaled.content, variant.scaled.content)
 
 
 def as_yaml(variant: Variant) -> str:

@@ -179,7 +179,7 @@ def traffic(points: Sequence[Point], until: float, pods: Consumers) -> Profile:
         if other.t <= one.t:
             continue
         if other.lag <= most * pods.in_flight_s:
-            rate = other.lag / pods.in_flight_s
+            rate = max(0.0, other.lag / pods.in_flight_s)
         else:
             rate = max(0.0, (other.lag - one.lag) / (other.t - one.t) + most)
         steps.append(Step(one.t - points[0].t, rate, BASELINE))

@@ -37,8 +37,8 @@ LABELS = {
     "kminion_kafka_consumer_group_topic_lag": {"group_id", "topic"},
     "kminion_kafka_consumer_group_topic_partition_lag": {"group_id", "topic", "partition"},
 }
-_RENAMED = {"topic_name": "topic", "partition_id": "partition"}  # of kminion's labels
-_GROUPS = ("consumergroup", "group", "consumer_group", "consumerGroup", "group_id", "groupId", "consumer_group_name")
+RENAMED = {"topic_name": "topic", "partition_id": "partition"}  # of kminion's labels
+GROUPS = ("consumergroup", "group", "consumer_group", "consumerGroup", "group_id", "groupId", "consumer_group_name")
 QUERIES = "a query as docs/simulate.md lists them"
 _COMPARE: Mapping[str, Callable[[Floats, float], npt.NDArray[np.bool_]]] = {
     ">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
@@ -64,7 +64,7 @@ class Names:
             if place is not None and place < topics:
                 known[place] = topic
         for matcher in _equal(triggers):
-            if matcher.label in _GROUPS:
+            if matcher.label in GROUPS:
                 group = group or matcher.value
             elif matcher.label == "topic" and matcher.value not in known and "" in known:
                 known[known.index("")] = matcher.value
@@ -117,10 +117,10 @@ def _parsed(text: str) -> Query:
 
 def _renamed(query: Query) -> Query:
     if isinstance(query, Selector):
-        matchers = (replace(one, label=_RENAMED.get(one.label, one.label)) for one in query.matchers)
+        matchers = (replace(one, label=RENAMED.get(one.label, one.label)) for one in query.matchers)
         return replace(query, matchers=tuple(matchers))
     made = replace(query, of=_renamed(query.of))
-    return replace(made, labels=frozenset(_RENAMED.get(one, one) for one in made.labels)) if isinstance(made, Sum) else made
+    return replace(made, labels=frozenset(RENAMED.get(one, one) for one in made.labels)) if isinstance(made, Sum) else made
 
 
 def _known(query: Query) -> None:
@@ -235,12 +235,12 @@ class Answer:
             if not by_place.any():
                 self._note(metric, f"{said} selects none of the group's topics, {', '.join(filter(None, self._names.topics))}")
             return by_place[topic]
-        if label in _GROUPS and label in own:
+        if label in GROUPS and label in own:
             if self._names.group and not matcher.matches(self._names.group):
                 self._note(metric, f"{said} is not the group {self._names.group}")
                 return ~everything
-        elif (label in _GROUPS or label == "partition") and not matcher.matches(""):
-            right = next((f" (it is {one})" for one in _GROUPS if one in own), "")
+        elif (label in GROUPS or label == "partition") and not matcher.matches(""):
+            right = next((f" (it is {one})" for one in GROUPS if one in own), "")
             self._note(metric, f"has no label {label}{right}")
             return ~everything
         return everything

@@ -111,6 +111,21 @@ def test_a_review_tells_what_a_change_does(deployed, capsys, tmp_path):
     assert "+  maxReplicaCount: 4" in lines
 
 
+def test_the_same_name_in_two_environments_is_two_objects(deployed, capsys, tmp_path):
+    """Full copies without another name are usual: what is wrong in the first is not hidden by the second."""
+    first = deployed()
+    second = tmp_path / "staging" / "orders.yaml"
+    second.parent.mkdir()
+    second.write_text(first.read_text(encoding="utf-8"), encoding="utf-8")
+    git("add", ".")
+    git("commit", "--quiet", "--message=Staging")
+    deployed(**WORSE)
+    second.write_text(second.read_text(encoding="utf-8").replace("pollingInterval: 15", "pollingInterval: 20"), "utf-8")
+    comment = review(capsys)[1]
+    assert "2 ScaledObjects changed" in comment
+    assert all(f"changed in `{name}/orders.yaml`" in comment for name in ("deploy", "staging"))
+
+
 def test_a_change_without_traffic_is_audited(deployed, capsys):
     """New, gone, deleted, unreadable; a file without a ScaledObject is none of it; another base; a base that is not there."""
     assert review(capsys) == (0, "<!-- elastic-lab review -->\n### ✔ elastic-lab: 0 ScaledObjects changed since `HEAD`\n")

@@ -29,6 +29,7 @@ from lab.errors import LabFault
 from lab.kafka import deadletter, event, forms
 from lab.kafka.numbering import Numbering, numbering
 from lab.record.ledger import CHECKPOINT
+from lab.record.ledger.session import was_cancelled
 
 EVENTS = "partition int, offset long, entity_id long, seq long, ts long, crc long"
 RECEIPTS = "pod string, partition int, first long, last long, count long, checksum long, start double, end double"
@@ -95,13 +96,20 @@ def ingest(
         for name, table in tables.items():
             begun.append(_start(table, ledger, name))
             if in_turn:
-                begun[-1].awaitTermination()
+                _finish(begun[-1])
         for query in begun:
-            query.awaitTermination()
+            _finish(query)
     except PySparkException as error:
         for query in begun:
             query.stop()
         raise LabFault(f"ingesting {', '.join(on.topics)} and {topics.receipts} from {bootstrap}: {_reason(error)}") from error
+
+
+def _finish(query: StreamingQuery) -> None:
+    """Wait until ``query`` is through. Raises :class:`LabFault` where it was cancelled: what it has read is not all."""
+    query.awaitTermination()
+    if was_cancelled(query):
+        raise LabFault("the ingestion was cancelled before it was through")
 
 
 def read(spark: SparkSession, ledger: Path, name: str) -> DataFrame:

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from lab.components import jars
 from lab.errors import LabFault
@@ -24,6 +25,7 @@ LEAST_HEAP, MOST_HEAP = 1 * GIB, 8 * GIB  # beyond it a ledger of 100 million ga
 SHARE = 4  # of the memory that is free the heap gets a part; Python's workers, Arrow and the page cache have the rest
 BATCH = 100_000  # rows that go to a Python worker at a time: a call for each 10,000 costs half as much again
 _lock = threading.Lock()
+_cancelled: set[str] = set()  # the runs of queries
 _made: list[SparkSession] = []  # at most one: PySpark's own getActiveSession knows only the calling thread's
 
 
@@ -48,11 +50,20 @@ def stop() -> None:
 
 
 def cancel() -> None:
-    """End what this process's session is doing, if there is one: whoever waits for it gets an error."""
+    """End what this process's session is doing, if there is one: who waits for a job gets an error.
+
+    A query that is stopped ends like one that is through: :func:`was_cancelled` tells them apart.
+    """
     for session in list(_made):
         for query in session.streams.active:
+            _cancelled.add(str(query.runId))
             query.stop()
         session.sparkContext.cancelAllJobs()
+
+
+def was_cancelled(query: StreamingQuery) -> bool:
+    """Whether ``query``, which has ended, was ended by :func:`cancel`."""
+    return str(query.runId) in _cancelled
 
 
 def _start(master: str, heap: str, log_level: str, long: bool) -> SparkSession:

@@ -36,6 +36,10 @@ POLLED = CONTENT["spec"] | {"pollingInterval": 3}
 MANY = [CONTENT | {"metadata": {"name": f"o-{n}"}, "spec": POLLED | {"scaleTargetRef": {"name": f"{n}"}}} for n in range(59)]
 COMPOSED = {"t.name": "lag", "modifiers": {"formula": "lag", "target": "100"}}
 OF_ENV = {"k.topic": None, "k.topicFromEnv": "TOPIC"}
+REFUNDS, TWO_TOPICS = (
+    {**KAFKA, "metadata": KAFKA["metadata"] | {"topic": "refunds"}},
+    {"partitions": {"orders": 24, "refunds": 12}},
+)
 SIDECAR = {"containers": [{"name": "app"}, {"name": "sidecar", "env": [{"name": "TOPIC", "value": "orders"}]}]}
 FIRES = [
     ("idle-replicas", {"most": None, "k.allowIdleConsumers": "true"}, 76, WARNING, [], {}),
@@ -142,6 +146,8 @@ SILENT = [
     ("unreachable-last", {"up": {"tolerance": 0}}, [], {}),
     ("unreachable-last", {"k.allowIdleConsumers": "true"}, [], {}),
     ("unreachable-last", {"most": 21}, [], {}),
+    ("one-past-partitions", {"most": 36, "also": [REFUNDS]}, [], TWO_TOPICS),  # the other asks for more, and they own its
+    ("unreachable-last", {"most": 36, "also": [REFUNDS]}, [], TWO_TOPICS),
     ("uneven-share", {"most": 12}, [], {}),
     ("uneven-share", {f"k.{EVEN}": "true"}, [], {}),
     ("bounds", {"least": 3, "idle": 0}, [], {}),
@@ -173,6 +179,7 @@ SILENT = [
     ("cron-open", {"also": [cron("0 22 * * 1-5", "0 6 * * 2-6")]}, [], {}),
     ("cron-zone-dst", {"also": [cron("0 4 * * *", "0 6 * * *")]}, [], {}),
     ("cron-no-effect", {"also": [cron("0 8 * * *", "0 18 * * *", 8)]}, [], {}),
+    ("cron-no-effect", {"least": 0, "also": [cron("0 8 * * *", "0 18 * * *", 1)]}, [], {}),  # there is a pod in its hours
     ("activation-holds", {"least": 0, "k.activationLagThreshold": "0"}, [], {}),
     ("uncommitted-group", {"least": 0, "k.offsetResetPolicy": "earliest"}, [], {}),
     ("uncommitted-group", {"least": 0, "k.activationLagThreshold": "24"}, [], {}),
@@ -251,3 +258,9 @@ def test_every_rule_is_tried():
     assert len(ids) == len(set(ids)) == 35
     assert {case[0] for case in FIRES} == {case[0] for case in SILENT} == set(ids)
     assert {one.severity for one in RULES} == set(SEVERITIES)
+
+
+def test_a_window_that_is_open_over_a_weekend_is_not_made_longer():
+    """The end on the day of the start would come a week later."""
+    found = audit(text_of({"also": [cron("0 20 * * 5", "0 8 * * 1")]}, []), {}).findings
+    assert [one.diff for one in found if one.rule == "cron-open"] == [""]

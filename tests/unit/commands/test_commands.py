@@ -162,7 +162,9 @@ def test_tune_recommends_one_and_writes_it(lab, figures, chart, tmp_path):
     assert all(reason["why"].startswith("with ") for reason in chosen["reasons"])
     costs = [(one["pod_minutes"], one["late_s"]) for one in content["front"]]
     assert costs == sorted(costs)
-    assert output.read_text() == content["yaml"]
+    theirs = Path(OBJECT.partition("=")[2])
+    assert output.read_text().splitlines()[0] == theirs.read_text().splitlines()[0]  # a comment
+    assert yaml.safe_load(output.read_text()) == yaml.safe_load(content["yaml"])
     scaledobject.parse(yaml.safe_load(output.read_text()), output)
     again = figures(f"--scaledobject={output}", *THEIRS[1:])
     assert all(again[name] <= chosen[name] for name in ("late_s", "pod_minutes", "flips"))  # of one point, and at worst

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lab import yamlfile
 from lab.__main__ import main
 from lab.commands import scrapes
+from lab.errors import InputError
 from lab.foresee import live_hpa, sync
 from lab.foresee.explain import DOWN_POLICY, DOWN_WINDOW, KEDA, LEAST, METRIC, MOST, UP_POLICY, decided_by, explain
 from lab.foresee.live_hpa import MORE_S, Sample
@@ -246,6 +247,36 @@ def test_a_prometheus_is_asked_for_raw_samples(monkeypatch, capsys, series, flag
     assert content["scrape_s"] == 5
     first = content["explanations"][0]
     assert (first["before"], first["after"], first["by"]) == (4, 10, UP_POLICY)
+
+
+def shown(group="orders-enricher", topic="orders", value=0.0, names=("consumergroup", "topic", "partition")):
+    """A series of one exporter, of partition 0."""
+    return dict(zip(names, (group, topic, "0"), strict=True)), scrapes.Curve([0.0], [value])
+
+
+LATEST, EARLIEST = (policy(None, offsetResetPolicy=one) for one in ("latest", "earliest"))
+
+
+@pytest.mark.parametrize(
+    ("scaled", "found", "values"),
+    [
+        (LATEST, [shown(value=7), shown("audit", value=900)], [7]),  # of the trigger's own group and topic alone
+        (LATEST, [shown(value=7), shown(topic="refunds", value=900)], [7]),
+        (LATEST, [shown(value=7, names=("group_id", "topic_name", "partition_id"))] * 2, [7]),  # two of kminion's pods
+        (LATEST, [shown(value=-1)], [1]),
+        (EARLIEST, [shown(value=-1)], [math.nan]),  # the whole log, which no exporter of lag shows
+    ],
+)
+def test_an_exporters_lag_is_what_the_trigger_counts(scaled, found, values):
+    """Of its own group and topic, each partition once, and what is not committed as KEDA has it."""
+    parts = scrapes.partition_lags(scaled, found)
+    assert [scrapes.merged(curves).values for curves in parts.values()] == [pytest.approx([one], nan_ok=True) for one in values]
+
+
+def test_lag_of_several_groups_is_refused():
+    """Where the trigger does not name its own: any of them would be taken."""
+    with pytest.raises(InputError, match="--query: 'series of several groups: a, b' is not allowed; allowed: those of one"):
+        scrapes.partition_lags(LATEST, [shown("a"), shown("b")])
 
 
 def test_the_text_has_the_steps_of_the_model(capsys, tmp_path):

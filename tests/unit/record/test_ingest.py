@@ -28,6 +28,7 @@ from lab.kafka import deadletter, event, topics
 from lab.kafka.deadletter import Reason
 from lab.kafka.numbering import Numbering
 from lab.record.ledger import CHECKPOINT, INGESTED
+from lab.record.ledger import session as ledger_session
 from lab.record.ledger.ingest import Topics, decode_events, ingest, read
 from lab.record.ledger.settle import RATES, settle
 from lab.record.store import Record
@@ -168,6 +169,31 @@ def test_a_killed_settlement_goes_on(
     assert first.items() <= after.items()
     assert sum(pq.read_metadata(file).num_rows for file in events.glob("*.parquet")) == 900
     assert [path.name for path in ledger.iterdir()] == ["events"]
+
+
+def test_a_cancelled_ingestion_is_not_taken_for_a_whole_one(
+    session: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at a deadline: the settlement fails, nothing says that all was ingested, and the next one goes on."""
+    trial, ended = Trial(kafka, "cancelled"), list[BaseException]()
+    trial.produce(300)
+    monkeypatch.setattr("lab.record.ledger.ingest.MOST_OFFSETS", 10)
+
+    def settled() -> None:
+        try:
+            settle(session, kafka, trial.topics, tmp_path)
+        except LabFault as fault:
+            ended.append(fault)
+
+    thread = threading.Thread(target=settled)
+    thread.start()
+    until(lambda: (tmp_path / "ledger" / CHECKPOINT / "events" / "commits" / "1").exists(), 300, "some batches")
+    ledger_session.cancel()
+    thread.join(300)
+    assert "cancelled before it was through" in str(ended[0])
+    assert not (tmp_path / "ledger" / INGESTED).exists()
+    monkeypatch.setattr("lab.record.ledger.ingest.MOST_OFFSETS", 400)
+    assert settle(session, kafka, trial.topics, tmp_path).produced == 900
 
 
 @pytest.mark.nightly

@@ -13,8 +13,11 @@ from lab.record.store import Record
 
 @quantity("s", "first step up after T+0, at real time", UNSCALED)
 def first_step(record: Record) -> float:
-    """From the profile's leaving its baseline to the first step up, times the scale's compression; no data without a step."""
-    steps = [step.t for step in record.scalings if step.after > step.before]
+    """From the profile's leaving its baseline to the first step up from then on, times the scale's compression.
+
+    There is no data without a step.
+    """
+    steps = [step.t for step in record.scalings if step.after > step.before and step.t >= record.zero]
     if not steps:
         raise NoData("the group was never scaled up")
     return (steps[0] - record.zero) * record.scale.time
