@@ -79,11 +79,13 @@ class Pod:
             self._tools.events.record(obj, "Warning", "Unsupported", "; ".join(words))
 
     def _correct(self) -> None:
-        """Write the status again in a while: another has changed it, as where a node's lease was missed."""
+        """Write the status again in a while if it is another then: somebody changed it, as where a node's lease was missed."""
 
         def send() -> None:
-            self._correcting, self._sent = False, {}
-            self._dirty.set()
+            self._correcting = False
+            if differs(self.obj["status"], self._sent):
+                self._sent = {}
+                self._dirty.set()
 
         if not self._correcting:
             self._correcting = True
