@@ -128,22 +128,28 @@ def _accept(options: Namespace, given: UserFiles, results: Path) -> Acceptance:
     except KeyboardInterrupt:  # the terminal has told the session too, which clears up
         ended = process.wait()
     session = sessions.read(results) if _stamp(results) != before else None
-    return Acceptance(CODES.get(ended, FAULT), results, session, shipping.of(session) if session else None)
+    decision, code = shipping.of(session) if session else None, CODES.get(ended, FAULT)
+    if decision and decision.word != shipping.SHIP:  # a breach that --expected knows is one all the same
+        code = code or BREACHED
+    return Acceptance(code, results, session, decision)
 
 
 def _at_real_time(given: UserFiles, inputs: Inputs, found: Acceptance) -> Acceptance:
-    """``found``, with what a simulation of ``given`` breaches at real time where a compressed trial held everything."""
+    """``found``, with what a simulation of ``given`` breaches at real time where a compressed trial held everything.
+
+    Of a file that can't be simulated it says why.
+    """
     from lab.commands.advice import breached_at_real_time
 
     if found.session is None or found.decision is None or found.decision.word != shipping.SHIP or inputs.scale.time == 1:
         return found
-    breached = breached_at_real_time(given, inputs, found.record)
-    if not breached:
-        return found
-    session = replace(found.session, at_real_time=breached)
+    try:
+        session = replace(found.session, at_real_time=breached_at_real_time(given, inputs, found.record))
+    except InputError as error:
+        session = replace(found.session, unsimulated=str(error).splitlines()[0])
     session.write(found.results)
     session_page.write(found.results, session)
-    return Acceptance(BREACHED, found.results, session, shipping.of(session))
+    return Acceptance(BREACHED if session.at_real_time else found.code, found.results, session, shipping.of(session))
 
 
 def _stamp(results: Path) -> tuple[int, int] | None:

@@ -56,13 +56,10 @@ def advise(given: UserFiles, inputs: Inputs, breached: Collection[str], record: 
 def breached_at_real_time(given: UserFiles, inputs: Inputs, record: Record | None) -> list[str]:
     """A line for each objective of the acceptance that a simulation of ``given`` breaches at real time, with its worst number.
 
-    Worst is over the points of the HPA's sync. Nothing is said of files that can't be simulated.
+    Worst is over the points of the HPA's sync. Raises :class:`InputError` for files that can't be simulated.
     """
-    try:
-        question = _question(given, inputs, record, scales.load(scales.REAL))
-        judged = _verdicts(question, question.scaled)
-    except InputError:
-        return []
+    question = _question(given, inputs, record, scales.load(scales.REAL))
+    judged = _verdicts(question, question.scaled)
     found = [one for one in judged if one.verdict == BREACHED and one.objective in ACCEPTED]
     where = f"at the worst of {len(question.points_s)} points of the HPA's sync"
     return [f"{one.objective}: {_number(one)} {one.unit} {where}, wanted {one.target}" for one in found]

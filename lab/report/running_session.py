@@ -201,7 +201,7 @@ def _fidelity(trial: Trial) -> str:
     scale = trial.inputs.scale
     if scale.time == 1 and scale.rate == 1:
         return "all times and rates are real"
-    kept = "replicas, percentages, and how long pods take to start, join, rebalance and process are real"
+    kept = "replicas, percentages, and how long pods take to be created, to join, to rebalance and to process are real"
     return f"times are 1/{scale.time:g}, rates {scale.rate:g} and lag thresholds {scale.lag:.3g} of what is written; {kept}"
 
 

@@ -126,7 +126,7 @@ class SignOff:
 
     ``chart`` is the file of lag, replicas and throughput, ``alt`` what is seen in it, ``board`` the picture of the live board.
     Both are relative to the results, and "" where there is none; ``no_board`` then says why. ``figures`` are those of the
-    lines, as :class:`Case` has them.
+    lines, as :class:`Case` has them; ``left`` counts the lines that did not hold, and have no number.
     """
 
     title: str
@@ -138,6 +138,7 @@ class SignOff:
     board: str = ""
     no_board: str = ""
     figures: dict[str, str] = field(default_factory=dict)
+    left: str = ""
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ class Session:
     and those of them that have a record. ``faults`` and ``refused`` name the tests that broke: by a fault of the lab, or by bad
     input that only a test could see. ``expected`` experiments without a verdict are missing. ``policy`` is the recommended one
     as YAML. ``brought`` is the name of a user's file whose acceptance the session is; ``at_real_time`` says which objectives a
-    simulation of it breaches there, and ``advice`` what to change in it.
+    simulation of it breaches there, None without one, which ``unsimulated`` may explain; ``advice`` is what to change in it.
     ``sign_offs`` are at the head of the page.
     """
 
@@ -212,7 +213,8 @@ class Session:
     policy: str | None = None
     sections: list[Section] = field(default_factory=list)
     brought: str = ""
-    at_real_time: list[str] = field(default_factory=list)
+    at_real_time: list[str] | None = None
+    unsimulated: str = ""
     advice: Advice | None = None
     sign_offs: list[SignOff] = field(default_factory=list)
 

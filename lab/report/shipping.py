@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lab.inputs.scale import REAL
 from lab.judge.claim import BREACHED, HELD
+from lab.judge.gates import VALID
 from lab.report.session import BROKEN, FAILED, PASSED, WORDS, Case, Row, Session
 from lab.report.verdict_text import mark, measured, remarks, short, target
 
@@ -57,10 +59,17 @@ def of(session: Session) -> Decision | None:
     if not session.brought:
         return None
     decision = decide(session.brought, session.tests, session.stopped)
-    if decision.word != SHIP or not session.at_real_time:
+    if decision.word != SHIP:
         return decision
-    why = f"all held at {session.head.scale_name}; a simulation at real time breaches an objective: --scale real decides"
-    return replace(decision, word=NO_ANSWER, why=why, at_real_time=session.at_real_time)
+    scale = session.head.scale_name
+    if session.at_real_time:
+        why = f"all held at {scale}; a simulation at real time breaches an objective: --scale real decides"
+        return replace(decision, word=NO_ANSWER, why=why, at_real_time=session.at_real_time)
+    limits = [f"{one.trial} is {one.word}: {one.remark}" for one in session.validity if one.word != VALID]
+    if session.at_real_time is None and scale not in ("", REAL):
+        reason = f" ({session.unsimulated})" if session.unsimulated else ""
+        limits.append(f"all held at {scale}; what it does at real time was not simulated{reason}: --scale real shows it")
+    return replace(decision, why="; ".join(limits))
 
 
 def decide(file: str, tests: Sequence[Case], stopped: str = "") -> Decision:

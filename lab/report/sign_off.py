@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from lab.judge.aggregate import interval
-from lab.judge.claim import INVALID, NO_DATA
+from lab.judge.claim import HELD, INVALID, NO_DATA
 from lab.judge.measure import Runs
 from lab.judge.quantity import absence
 from lab.measure.outcome import committed, remark
@@ -27,7 +27,7 @@ TRIALS = ("trial", "what ran", "reproduce", "records")
 SHOWN = "shown"
 NOTE = (
     "A number is the median of the runs, and the interval is of that median. What is shown is judged by no claim. A measure "
-    "that is not validated is not shown to be faithful at that scale."
+    "that is not validated may be off by more than a tenth at real time."
 )
 
 
@@ -50,7 +50,9 @@ def sign_off(
     count = f"{len(runs)} run{'s' * (len(runs) > 1)}"
     note = f"{count} at {runs[0].trial.scale}; commit {_commits(runs)}. {tally}. {NOTE}"
     figures = {f"{line.criterion}: {line.quantity.name}": absence(line.quantity) for line in listed}
-    return SignOff(test.name, note, Table(LINES, rows, frozenset({2, 3})), Table(TRIALS, described), figures=figures)
+    left = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word] and word != HELD)
+    sheet = Table(LINES, rows, frozenset({2, 3}))
+    return SignOff(test.name, note, sheet, Table(TRIALS, described), figures=figures, left=left)
 
 
 def _cells(line: Line, found: Mapping[str, Trial]) -> list[str | Cell]:
@@ -61,7 +63,8 @@ def _cells(line: Line, found: Mapping[str, Trial]) -> list[str | Cell]:
     if one.value is None:
         shown = Cell(word_cell(NO_DATA).text, style="number verdict no-data")
     else:
-        shown = Cell(beside(one.value, row.bound) if row else number(one.value), style="number")
+        worst = f", worst {_worst(line)}" if row and row.repeats and row.repeats.held < row.repeats.n else ""
+        shown = Cell((beside(one.value, row.bound) if row else number(one.value)) + worst, style="number")
     invalid = trial is not None and any(other.verdict == INVALID for other in trial.test.rows)
     word = row.verdict if row else INVALID if invalid else ""
     held = f", held in {row.repeats.held}" if row and row.repeats and row.repeats.held < row.repeats.n else ""
@@ -82,6 +85,15 @@ def _cells(line: Line, found: Mapping[str, Trial]) -> list[str | Cell]:
     ]
 
 
+def _worst(line: Line) -> str:
+    """The number of the run that is furthest on the wrong side of its bound; a median hides it."""
+    assert line.row is not None
+    known = [one.number for one in line.quantity.runs if one.value is not None]
+    if line.row.operator in (">", ">="):
+        return number(min(known))
+    return number(max(known, key=lambda one: abs(one - line.row.bound) if line.row and line.row.operator == "==" else one))
+
+
 def _interval(line: Line) -> str:
     """The interval of the median and its confidence; "" for one run, and where a run has no number."""
     one, repeats = line.quantity, line.row.repeats if line.row else None
@@ -99,13 +111,14 @@ def _worth(line: Line, record: Record) -> str:
     row, scale = line.row, record.scale
     if scale.time == 1:
         return scale.name
+    name = f"{scale.name}, times / {scale.time:g}"
     if row and row.kind != "claim":
-        return f"{scale.name}, said of the run"
+        return f"{name}, this run only"
     said = row.real_time if row else remark("claim", line.quantity.origin, scale, committed())
     factor = line.quantity.origin.dimension.at_real_time(1.0, scale.time, scale.rate)
     if "stands for" in said or not said:
-        return f"{scale.name}, faithful" + (f" (x {factor:g})" if factor != 1 else "")
-    return said.replace(" only; ", ", ").removesuffix(" at real time")
+        return f"{name}, faithful" + (f" (x {factor:g})" if factor != 1 else "")
+    return said.replace(f"{scale.name} only; ", f"{name}, ").removesuffix(" at real time")
 
 
 def _described(trial: Trial, address: Callable[[str], str]) -> list[str | Cell]:

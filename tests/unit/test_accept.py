@@ -1,6 +1,10 @@
 """``elastic-lab accept``: the word on a user's file, its exit code, what to change, and a trial of that where it is wanted."""
 
 import json
+import subprocess
+from argparse import Namespace
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -8,12 +12,13 @@ import yaml
 from lab import paths
 from lab.__main__ import main
 from lab.commands import accept, advice, simulate, situation
-from lab.errors import BAD_INPUT, BREACHED, FAULT, HELD
+from lab.errors import BAD_INPUT, BREACHED, FAULT, HELD, InputError
 from lab.flags import Flags
 from lab.foresee import variants
 from lab.inputs import scale as scales
 from lab.inputs.manifests import COMMITTED
 from lab.judge.claim import BREACHED as BREACHED_WORD
+from lab.report import session as session_file
 from lab.report import shipping
 from lab.report.session import Case, Head, Session
 from lab.trial.user_files import UserFiles
@@ -142,6 +147,33 @@ def test_what_a_simulation_breaches_at_real_time_is_not_shipped(flapping, ended,
     assert (
         page.index("flapping.yaml: no answer") < page.index("simulated at real time: flips") < page.index("+++ b/flapping.yaml")
     )
+
+
+def test_a_file_that_can_not_be_simulated_says_so(ended, monkeypatch, capsys):
+    """It is no reason not to ship; the page has it too."""
+
+    def refused(*_):
+        raise InputError("my.yaml", "query", "x", "another")
+
+    monkeypatch.setattr(advice, "breached_at_real_time", refused)
+    ended[0].append((HELD, [sessions.HELD]))
+    assert main(words()) == HELD
+    said = (
+        "all held at medium; what it does at real time was not simulated (my.yaml: query: 'x' is not allowed; allowed: another)"
+    )
+    assert said in capsys.readouterr().out
+
+
+def test_a_breach_that_was_expected_is_no_pass(monkeypatch, tmp_path):
+    """pytest's own code says nothing against it where --expected names it."""
+    case = Case("a.py::test_it", "acceptance", outcome="passed", rows=[replace(sessions.BREACHED, as_expected=True)])
+    stamps = iter((None, (1, 1)))
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: SimpleNamespace(wait=lambda: 0))
+    monkeypatch.setattr(accept, "_stamp", lambda results: next(stamps))
+    monkeypatch.setattr(session_file, "read", lambda results: Session(tests=[case], brought="my.yaml"))
+    options = Namespace(topic="", cluster="binary", scale=None, from_records=None, options=[])
+    found = accept._accept(options, FILES, tmp_path)
+    assert (found.code, found.decision.word) == (BREACHED, shipping.DO_NOT_SHIP)
 
 
 def test_one_of_several_objects_is_chosen_by_its_name(flapping, ended, capsys):

@@ -16,7 +16,7 @@ from lab.record.store import BOARD, Record
 from lab.report import criteria, session_page, shipping
 from lab.report.criteria import ON_RANGE, PAST_P, SHORT_WINDOW
 from lab.report.running_session import RunningSession
-from lab.report.session import Advice, Case, Row, Session, Tried, read
+from lab.report.session import Advice, Case, Head, Row, Session, Tried, Validity, read
 from lab.report.shipping import DO_NOT_SHIP, NO_ANSWER, SHIP
 from lab.report.sign_off import LINES, sign_off
 from tests.unit.measure import similar
@@ -65,10 +65,11 @@ def test_a_line_has_its_number_its_interval_and_its_verdict(runs):
     lines, found = shown(case(runs, (peak >= 1.5 * peak.number / 2, "control", {}), (flips == 0, "claim", {})), runs)
     line = lines["peak lag"]
     low, middle, high = (round(one.number) for one in peak.runs)
-    assert (line["number"], line["interval"]) == (f"{middle:,}", f"{low:,} to {high:,} (75 %)")
+    assert (line["number"], line["interval"]) == (f"{middle:,}, worst {low:,}", f"{low:,} to {high:,} (75 %)")
     assert (line["n"], line["class"], line["verdict"]) == ("3, held in 2", "control", "✘ breached")
     assert (lines["flips"]["verdict"], lines["flips"]["wanted"]) == ("✔ held", "= 0")
     assert "1 breached, " in found.note
+    assert re.fullmatch(r"1 breached, \d+ no data", found.left)
     assert "--scale=standard --repeat=3 --cluster=binary" in found.trials.cells[0][2].text
     assert found.trials.cells[0][3].links[0] == ("run-1", "records/run-1/")
 
@@ -79,7 +80,7 @@ def test_what_no_claim_judges_is_shown_and_said_to_be(runs):
     line = lines["drain time"]
     assert (line["class"], line["verdict"], line["n"]) == ("shown", "", "3")
     assert line["interval"].endswith("(75 %)")
-    assert line["scale"] == "standard, not validated"
+    assert line["scale"] == "standard, times / 5, not validated"
     assert lines.keys() >= {f"reaction: {part}" for part in PARTS}
     alone, _ = shown(case(runs[:1]), Runs(runs[:1]))
     assert (alone["drain time"]["n"], alone["drain time"]["interval"]) == ("1", "")
@@ -195,6 +196,24 @@ def test_a_verdict_that_decides_has_its_number_and_its_bound():
     assert found.lines == ["✘ drain: 1.62 x, wanted < 1.5 x"]
     assert shipping.decide("my.yaml", [told(NO_DATA)]).lines == ["? idle: n/a, wanted < 90 s (no spike)"]
     assert shipping.of(Session(tests=[told(HELD)])) is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "more", "why"),
+    [
+        ("real", {}, ""),
+        ("medium: times / 15", {"at_real_time": []}, ""),
+        ("medium: times / 15", {}, "all held at medium; what it does at real time was not simulated: --scale real shows it"),
+        ("medium: times / 15", {"unsimulated": "no such query"}, "was not simulated (no such query): --scale"),
+        ("real", {"validity": [Validity("a", "no data", "steal is not known")]}, "a is no data: steal is not known"),
+    ],
+)
+def test_what_a_ship_leaves_open_is_said(scale, more, why):
+    """What holds at a compressed scale alone, and on a machine of which too little is known."""
+    found = shipping.of(Session(head=Head(scale=scale), tests=[told(HELD)], brought="my.yaml", **more))
+    assert found.word == SHIP
+    assert why in found.why
+    assert bool(found.why) == bool(why)
 
 
 def test_a_policy_is_no_cure_for_what_is_lost():
