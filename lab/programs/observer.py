@@ -47,10 +47,12 @@ class Observer:
         self._roster, self._elsewhere = Roster(), dict[str, frozenset[str]]()
         self._committed: dict[int, int] = {}
         self._looks = 0
+        self.answered = False  # whether Kafka has, once
 
     def look(self) -> None:
         """Ask once. Raises ``KafkaException`` when Kafka does not answer."""
-        looks = self._looks + 1
+        self._looks += 1  # also of a question that is answered in part
+        looks = self._looks
         members = self._members() if self._asks else []
         for change in self._roster.update(members):
             row = asdict(change)
@@ -65,12 +67,7 @@ class Observer:
         if moved := {number: offset for number, offset in committed.items() if self._committed.get(number) != offset}:
             self._say("committed", offsets=moved, ends={number: lags[number].end for number in moved}, look=looks)
         self._committed = committed
-        self._looks = looks
-
-    @property
-    def answered(self) -> bool:
-        """Whether Kafka has answered once."""
-        return self._looks > 0
+        self.answered = True
 
     def _members(self) -> list[Member]:
         described = self._admin.describe_consumer_groups([self._group], request_timeout=TIMEOUT_S)[self._group].result()

@@ -81,7 +81,13 @@ final class Member implements ConsumerRebalanceListener {
         }
         lastCommit = System.nanoTime();
         uncommitted = false;
-        consumer.commitAsync(new HashMap<>(processed), (offsets, error) -> answered(offsets, error));
+        consumer.commitAsync(new HashMap<>(processed), (offsets, error) -> {
+            if (error instanceof RebalanceInProgressException || error instanceof RetriableCommitFailedException) {
+                uncommitted = true; // as every one of these during a cooperative rebalance
+            } else {
+                answered(offsets, error);
+            }
+        });
     }
 
     /** Commits what is processed of these partitions, and waits. Returns whether Kafka took it. */
@@ -111,9 +117,6 @@ final class Member implements ConsumerRebalanceListener {
     private void answered(Map<TopicPartition, OffsetAndMetadata> offsets, Exception error) {
         if (error != null) {
             uncommitted = true;
-        }
-        if (error instanceof RebalanceInProgressException || error instanceof RetriableCommitFailedException) {
-            return; // every asynchronous commit during a cooperative rebalance
         }
         tell.committed(error == null);
         if (error != null) {

@@ -161,7 +161,7 @@ class Program:
 
     def _process(self, messages: Sequence[Consumed]) -> bool:
         """Process one batch. Returns False when the drain timeout gave it up: it then has no receipt and no commit."""
-        started = clock.now()
+        started, self._alive_at = clock.now(), time.monotonic()  # of several batches each may take its time
         self._metrics.inflight.set(len(messages))
         if self._poison is not None:
             strike(messages, self._poison, self._settings.poison_mode)

@@ -20,6 +20,19 @@ log = logging.getLogger("lab.programs.consumer")
 MARK_S = 10.0  # until Kafka says what is committed; some ms on a quiet machine
 # A commit without offsets is no error.
 _HARMLESS = {KafkaError._NO_OFFSET}
+_QUIET = {KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART}
+# librdkafka goes on after these by itself. It calls none of what a poll returns retriable.
+_PASSING = _QUIET | {
+    KafkaError._TRANSPORT,
+    KafkaError._TIMED_OUT,
+    KafkaError._WAIT_COORD,
+    KafkaError._MAX_POLL_EXCEEDED,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+}
 # A process takes 31 MB instead of 60. With the default back-off of 1 s, a small queue would cap the rate. A fetch as small as
 # the queue, which librdkafka would choose, lets a backlog's first partitions starve the others (docs/decisions/19).
 LEAN: dict[str, Any] = {
@@ -82,14 +95,15 @@ class Member:
         self._consumer.subscribe(topics, on_assign=self._assigned, **gone)
 
     def fetch(self, count: int, timeout_s: float) -> Sequence[Consumed]:
-        """Return up to ``count`` messages within ``timeout_s``, and serve rebalances meanwhile. Raises on a fatal error."""
+        """Return up to ``count`` messages within ``timeout_s``, and serve rebalances meanwhile. Raises what can not pass."""
         messages = self._consumer.consume(count, timeout_s)
         good = [message for message in messages if message.error() is None]
         if len(good) < len(messages):
             for error in filter(None, [message.error() for message in messages]):
-                harmless = error.code() in (KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART)
-                if not harmless and (error.fatal() or not error.retriable()):
+                if error.code() not in _PASSING:
                     raise KafkaException(error)
+                if error.code() not in _QUIET:
+                    log.warning("the consumer goes on after: %s", error.str())
         if self._numbering.single:
             return good
         number: Callable[..., int] = self._numbering.number

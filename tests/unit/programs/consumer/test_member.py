@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from lab import clock
 from lab.programs.consumer import __main__ as main
@@ -77,6 +77,18 @@ def test_a_rebalance_is_counted_from_where_it_was_first_seen(monkeypatch):
     client.assigned(client, [])
     assert lengths == [3.0, 2.0, 2.0, None]
     assert owns == [2, 1, 2, 1, 2, 2]
+
+
+@pytest.mark.parametrize("passing", [KafkaError._TRANSPORT, KafkaError._MAX_POLL_EXCEEDED, KafkaError.NOT_COORDINATOR])
+def test_a_member_goes_on_after_what_the_client_mends_by_itself(passing):
+    """A connection that broke while offsets were asked for, a turn that was too long: to end would lose its last commit."""
+    good, bad = SimpleNamespace(error=lambda: None), SimpleNamespace(error=lambda: KafkaError(passing))
+    client = Client(good, bad)
+    made, _ = joined(client)
+    assert list(made.fetch(10, 0)) == [good]
+    client.messages[1] = SimpleNamespace(error=lambda: KafkaError(KafkaError._FATAL))
+    with pytest.raises(KafkaException):
+        made.fetch(10, 0)
 
 
 @pytest.mark.parametrize("balancer", ["range", "roundrobin", "cooperative-sticky"])
