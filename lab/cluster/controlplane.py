@@ -150,6 +150,7 @@ def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> 
         "--enable-grpc-gateway=false",
         f"--cors={etcd_url}",  # an empty value would allow every origin, like the default
         "--unsafe-no-fsync", "--log-level=error",
+        "--auto-compaction-mode=periodic", "--auto-compaction-retention=5m",  # an API server that is killed often does none
         env=os.environ | GO,
     )  # fmt: skip
     plane.launch(
