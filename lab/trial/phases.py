@@ -212,7 +212,7 @@ def drain(stage: Stage) -> str:
         until(over, stage.deadlines.end_s, "drained and back at the floor", stage.check, every_s=0.5)
     except LabFault as fault:
         stage.check()  # a dead component is a fault; a deadline that passed is a finding, and the record says so
-        if watched.pods(CONSUMER) and not stage.joined() and (why := stage.why_not_at_work()):
+        if (why := stage.why_not_at_work()) and watched.pods(CONSUMER) and not stage.joined():
             raise LabFault(f"{fault}: {why}") from None
         return f"deadline: {fault}"
     return "complete"
