@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lab.errors import NoData
-from lab.inputs.faults import CONSUMER, CONTROLLERS, CUT, KILL, STOP, STORE, TERMINATE
+from lab.inputs.faults import BROKER, CONSUMER, CONTROLLERS, CUT, KILL, STOP, STORE, TERMINATE
 from lab.inputs.inputs import PRODUCER
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.kafka import Kafka
@@ -131,11 +131,13 @@ def fenced(record: Record, by_faults: Sequence[Loss]) -> Iterator[Loss]:
     Either the group gave it up, or refused the commit with which it handed them over. Its commits were taken until a
     rebalance began after its last assignment: the one in which another was given one of the partitions, or a commit was
     refused: when it was asked for, where the member reports that. It commits when an interval is over and it is through with
-    what it took. Of two such times the one is that of a commit that was under way.
+    what it took. Of two such times the one is that of a commit that was under way. While a broker is away none is answered.
     """
     work = record.inputs.workload
     each_s = work.commit_interval_at(record.scale.time) + (work.batch_ms + work.poll_ms) / 1000
     known = {(one.pod, one.until) for one in by_faults}
+    struck = (one for one in record.trial.faults if one.component == BROKER and not one.skipped)
+    outages = [(one.t, (one.until or one.t) + BACK_S) for one in struck]  # it may coordinate the group
     refused, spans = record.reports("commit_failed"), rebalance_spans(record)
     for gone in record.handovers:
         if gone.event == GIVEN or (gone.pod, gone.t) in known:
@@ -149,7 +151,8 @@ def fenced(record: Record, by_faults: Sequence[Loss]) -> Iterator[Loss]:
         first = min((one.t - one.seconds for one in own), default=gone.t)
         over = min(first, _taken_over(record, gone, since))
         begun = next((start for start, end in spans if start <= over <= end), over)
-        yield Loss(gone.pod, first, max(since, begun) - 2 * each_s, gone.t)
+        away = [t for t, back in outages if t <= over and back >= max(since, begun) - 2 * each_s]
+        yield Loss(gone.pod, first, max(since, min([begun, *away])) - 2 * each_s, gone.t)
 
 
 def _taken_over(record: Record, gone: Report, since: float) -> float:

@@ -150,6 +150,16 @@ def test_a_member_explains_what_it_could_not_commit(tmp_path, end, event, others
     assert (found.given_up.value, found.unexplained.value) == (by_given_up, 10 - by_given_up)
 
 
+@pytest.mark.parametrize(("until", "by_given_up"), [(146.0, 10), (130.0, 0)])
+def test_a_broker_that_is_away_answers_no_commit(tmp_path, until, by_given_up):
+    """What was done 3.5 s before the group gave its member up is in flight while the coordinator stands still."""
+    away = Fault(120.0, "sigstop", component="broker", until=until, injection=PLANNED[1])
+    told = [assigned(100, "c", 5), given_up(150, "c", 5, event="lost")]
+    receipts = [done("c", 5, 0, 9, 146.5), done("d", 5, 0, 9, 151.0)]
+    found = under_faults(under(tmp_path, receipts, [range_of(5, 0, 9)], (KILLED, away, AWAY), told, inputs=FAST))
+    assert (found.given_up.value, found.unexplained.value) == (by_given_up, 10 - by_given_up)
+
+
 def test_commits_that_a_storm_refuses_are_refused_across_empty_assignments(tmp_path):
     """As in a storm of 26 s: what was done 5 s before an assignment of nothing was not committed by it."""
     refused = [report(t, "c", "commit_failed", partitions=[5]) for t in (144, 149)]
