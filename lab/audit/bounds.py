@@ -72,7 +72,9 @@ def idle_replicas(here: Scaled) -> Iterator[Hit]:
 )
 def one_past_partitions(here: Scaled) -> Iterator[Hit]:
     """The cap divides whole numbers. With a threshold of 1 no lag lies between; factors never pass the partitions."""
-    for trigger, count in here.caps() if not here.formula and len(here.lags) == 1 else ():  # of several the most counts
+    for trigger, count in (
+        here.caps() if not here.formula and len(here.lags) == 1 else ()
+    ):  # of several triggers the largest proposal counts
         if not trigger.bounds_replicas:
             continue
         low, high = count * trigger.threshold + 1, (count + 1) * trigger.threshold - 1
@@ -95,7 +97,9 @@ def one_past_partitions(here: Scaled) -> Iterator[Hit]:
 )
 def unreachable_last(here: Scaled) -> Iterator[Hit]:
     """Cap and tolerance stop short of the last pods, where a step lands there."""
-    for trigger, count in here.caps() if not here.formula and len(here.lags) == 1 else ():  # of several the most counts
+    for trigger, count in (
+        here.caps() if not here.formula and len(here.lags) == 1 else ()
+    ):  # of several triggers the largest proposal counts
         if not trigger.bounds_replicas:
             continue
         top = min(count, here.most)

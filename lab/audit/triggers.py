@@ -175,9 +175,8 @@ def cron_open(here: Scaled) -> Iterator[Hit]:
             fixed = {"start": " ".join(["0" if "*" in start[0] else start[0], *start[1:]])}
             fixed["end"] = " ".join(["0" if "*" in end[0] else end[0], end[1], *start[2:]])
             cure = {trigger.path("metadata", key): text for key, text in fixed.items() if text != getattr(when, key)}
-            if (
-                not stars and _open(replace(when, start=fixed["start"], end=fixed["end"]))[0] >= weekly
-            ):  # it is open over a weekend, as it may be meant
+            cured = replace(when, start=fixed["start"], end=fixed["end"])
+            if not stars and _open(cured)[0] >= weekly:  # the window may be meant to be open over a weekend
                 cure = {}
             yield Hit(trigger.path("metadata", "end"), words, weekly, cure)
 

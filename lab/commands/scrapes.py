@@ -263,8 +263,13 @@ class _Sum(Curve):
 
 def own(labels: Mapping[str, str]) -> object:
     """What a series is of: a partition, whichever exporters show it; else what all its labels say."""
-    known = {RENAMED.get(name, name): value for name, value in labels.items()}
+    known = renamed(labels)
     return (known.get("topic"), known["partition"]) if "partition" in known else tuple(sorted(labels.items()))
+
+
+def renamed(labels: Mapping[str, str]) -> dict[str, str]:
+    """``labels`` by their usual names."""
+    return {RENAMED.get(name, name): value for name, value in labels.items()}
 
 
 def partition_lags(scaled: ScaledObject, found: Found) -> dict[object, list[Curve]]:
@@ -275,15 +280,10 @@ def partition_lags(scaled: ScaledObject, found: Found) -> dict[object, list[Curv
     """
     (trigger,) = scaled.triggers
     asked = trigger if isinstance(trigger, Kafka) else None
-    for what, names, wanted in (
-        ("group", GROUPS, asked.group.literal if asked else ""),
-        (
-            "topic",
-            ("topic", *(name for name, usual in RENAMED.items() if usual == "topic")),
-            asked.topic.literal if asked else "",
-        ),
-    ):
-        of = [next((labels[name] for name in names if name in labels), "") for labels, _ in found]
+    group, topic = (asked.group.literal, asked.topic.literal) if asked else ("", "")
+    for what, names, wanted in (("group", GROUPS, group), ("topic", ("topic",), topic)):
+        usual = [renamed(labels) for labels, _ in found]
+        of = [next((one[name] for name in names if name in one), "") for one in usual]
         if wanted in of:
             found = [one for one, its in zip(found, of, strict=True) if its == wanted]
         elif len({*of} - {""}) > 1 and (what == "group" or asked is None or wanted):

@@ -184,7 +184,7 @@ def _coverage(seen: Seen) -> Iterator[Finding]:
     early = _processed([row for row in seen.receipts if row["end"] < seen.killed])
     twice, before = (sum(count - 1 for count in each.values()) for each in (copies, early))
     if before:
-        why = "what is done is not committed at SIGTERM, or when partitions are given up. A trial judges that"
+        why = "it does not commit them at SIGTERM, or when it gives partitions up. A trial is breached by that"
         yield Finding(RECEIPTS, "copies without a kill", NOTE, f"{before} messages were processed again: {why}")
     if twice > before:
         text = f"{twice - before} messages were processed again; one consumer was killed at work"

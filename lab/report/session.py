@@ -126,7 +126,7 @@ class SignOff:
 
     ``chart`` is the file of lag, replicas and throughput, ``alt`` what is seen in it, ``board`` the picture of the live board.
     Both are relative to the results, and "" where there is none; ``no_board`` then says why. ``figures`` are those of the
-    lines, as :class:`Case` has them; ``left`` counts the lines that did not hold, and have no number.
+    lines, as :class:`Case` has them; ``open_lines`` counts those that did not hold or have no number.
     """
 
     title: str
@@ -138,7 +138,7 @@ class SignOff:
     board: str = ""
     no_board: str = ""
     figures: dict[str, str] = field(default_factory=dict)
-    left: str = ""
+    open_lines: str = ""
 
 
 @dataclass(frozen=True)

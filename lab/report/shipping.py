@@ -68,7 +68,7 @@ def of(session: Session) -> Decision | None:
     limits = [f"{one.trial} is {one.word}: {one.remark}" for one in session.validity if one.word != VALID]
     if session.at_real_time is None and scale not in ("", REAL):
         reason = f" ({session.unsimulated})" if session.unsimulated else ""
-        limits.append(f"all held at {scale}; what it does at real time was not simulated{reason}: --scale real shows it")
+        limits.append(f"all held at {scale}; its behaviour at real time was not simulated{reason}: --scale real shows it")
     return replace(decision, why="; ".join(limits))
 
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from lab.judge.aggregate import interval
 from lab.judge.claim import HELD, INVALID, NO_DATA
 from lab.judge.measure import Runs
-from lab.judge.quantity import absence
+from lab.judge.quantity import Quantity, absence
 from lab.measure.outcome import committed, remark
 from lab.number_format import beside, number
 from lab.record.store import Record
 from lab.report import criteria
 from lab.report.criteria import Line, Trial
-from lab.report.session import WORDS, Case, SignOff
+from lab.report.session import WORDS, Case, Row, SignOff
 from lab.report.tables import Cell, Table
 from lab.report.verdict_text import NOT_STATED, word_cell
 
@@ -50,9 +50,9 @@ def sign_off(
     count = f"{len(runs)} run{'s' * (len(runs) > 1)}"
     note = f"{count} at {runs[0].trial.scale}; commit {_commits(runs)}. {tally}. {NOTE}"
     figures = {f"{line.criterion}: {line.quantity.name}": absence(line.quantity) for line in listed}
-    left = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word] and word != HELD)
+    open_lines = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word] and word != HELD)
     sheet = Table(LINES, rows, frozenset({2, 3}))
-    return SignOff(test.name, note, sheet, Table(TRIALS, described), figures=figures, left=left)
+    return SignOff(test.name, note, sheet, Table(TRIALS, described), figures=figures, open_lines=open_lines)
 
 
 def _cells(line: Line, found: Mapping[str, Trial]) -> list[str | Cell]:
@@ -63,7 +63,7 @@ def _cells(line: Line, found: Mapping[str, Trial]) -> list[str | Cell]:
     if one.value is None:
         shown = Cell(word_cell(NO_DATA).text, style="number verdict no-data")
     else:
-        worst = f", worst {_worst(line)}" if row and row.repeats and row.repeats.held < row.repeats.n else ""
+        worst = f", worst {_worst(one, row)}" if row and row.repeats and row.repeats.held < row.repeats.n else ""
         shown = Cell((beside(one.value, row.bound) if row else number(one.value)) + worst, style="number")
     invalid = trial is not None and any(other.verdict == INVALID for other in trial.test.rows)
     word = row.verdict if row else INVALID if invalid else ""
@@ -85,13 +85,11 @@ def _cells(line: Line, found: Mapping[str, Trial]) -> list[str | Cell]:
     ]
 
 
-def _worst(line: Line) -> str:
-    """The number of the run that is furthest on the wrong side of its bound; a median hides it."""
-    assert line.row is not None
-    known = [one.number for one in line.quantity.runs if one.value is not None]
-    if line.row.operator in (">", ">="):
-        return number(min(known))
-    return number(max(known, key=lambda one: abs(one - line.row.bound) if line.row and line.row.operator == "==" else one))
+def _worst(quantity: Quantity, row: Row) -> str:
+    """The number of the run that is furthest on the wrong side of its bound: a median hides it."""
+    known = [one.number for one in quantity.runs if one.value is not None]
+    off = {">": lambda one: -one, ">=": lambda one: -one, "==": lambda one: abs(one - row.bound)}
+    return number(max(known, key=off.get(row.operator)))
 
 
 def _interval(line: Line) -> str:

@@ -158,9 +158,8 @@ def test_a_file_that_can_not_be_simulated_says_so(ended, monkeypatch, capsys):
     monkeypatch.setattr(advice, "breached_at_real_time", refused)
     ended[0].append((HELD, [sessions.HELD]))
     assert main(words()) == HELD
-    said = (
-        "all held at medium; what it does at real time was not simulated (my.yaml: query: 'x' is not allowed; allowed: another)"
-    )
+    why = "my.yaml: query: 'x' is not allowed; allowed: another"
+    said = f"all held at medium; its behaviour at real time was not simulated ({why})"
     assert said in capsys.readouterr().out
 
 

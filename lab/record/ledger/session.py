@@ -50,7 +50,7 @@ def stop() -> None:
 
 
 def cancel() -> None:
-    """End what this process's session is doing, if there is one: who waits for a job gets an error.
+    """End what this process's session is doing, if there is one. Its jobs raise an error.
 
     A query that is stopped ends like one that is through: :func:`was_cancelled` tells them apart.
     """

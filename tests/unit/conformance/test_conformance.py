@@ -118,7 +118,7 @@ ONE = WHOLE.receipts[0]
         ({"receipts": [ONE | {"checksum": 8}]}, REPORTS, "checksum 8, and not 7"),
         ({"receipts": [ONE | {"last": 2, "count": 3}]}, REPORTS, "there are no such messages"),
         ({"receipts": [ONE | {"end": 102_000.0}]}, REPORTS, "from 101.000 to 102000.000; it was 100 to 110"),
-        ({"receipts": [ONE, ONE]}, RECEIPTS, "2 messages were processed again: what is done is not committed at SIGTERM"),
+        ({"receipts": [ONE, ONE]}, RECEIPTS, "2 messages were processed again: it does not commit them at SIGTERM"),
         ({"receipts": [ONE, ONE | {"end": 104.0}], "killed": 103.0}, RECEIPTS, "2 messages were processed again; one consumer"),
         ({"strangers": ("rdkafka",)}, RECEIPTS, "rdkafka is no $POD_NAME"),
         ({"committed": {0: 3}}, REPORTS, "1 messages are committed and in no receipt, first offset 2 of partition 0"),

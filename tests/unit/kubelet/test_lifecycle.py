@@ -81,6 +81,7 @@ async def test_a_delete_is_sent_again_until_the_watch_says_that_the_object_is_go
 async def test_a_container_restarts_while_its_configmap_can_not_be_read(tmp_path: Path, monkeypatch, refused: bool) -> None:
     """With what it read last: the API server hangs, or a new one does not know yet that the pod may read it."""
     monkeypatch.setattr(pods, "KNOWN_S", 0.05)
+    monkeypatch.setattr("lab.kubelet.api.KEPT_S", 0.0)  # each start asks anew
 
     async def away(*_: object) -> dict[str, str]:
         if not refused:
@@ -93,7 +94,6 @@ async def test_a_container_restarts_while_its_configmap_can_not_be_read(tmp_path
         await n.said(made, "A is b")
         await n.api.until(n.api.running)
         monkeypatch.setattr(n.api, "data", away)
-        await asyncio.sleep(1.1)  # what is shared is asked for anew
         os.kill(made.containers[0].pid, signal.SIGKILL)
         await n.api.until(lambda: n.api.running(restarts=1))
         await n.said(made, "A is b")

@@ -69,7 +69,7 @@ def test_a_line_has_its_number_its_interval_and_its_verdict(runs):
     assert (line["n"], line["class"], line["verdict"]) == ("3, held in 2", "control", "✘ breached")
     assert (lines["flips"]["verdict"], lines["flips"]["wanted"]) == ("✔ held", "= 0")
     assert "1 breached, " in found.note
-    assert re.fullmatch(r"1 breached, \d+ no data", found.left)
+    assert re.fullmatch(r"1 breached, \d+ no data", found.open_lines)
     assert "--scale=standard --repeat=3 --cluster=binary" in found.trials.cells[0][2].text
     assert found.trials.cells[0][3].links[0] == ("run-1", "records/run-1/")
 
@@ -203,7 +203,7 @@ def test_a_verdict_that_decides_has_its_number_and_its_bound():
     [
         ("real", {}, ""),
         ("medium: times / 15", {"at_real_time": []}, ""),
-        ("medium: times / 15", {}, "all held at medium; what it does at real time was not simulated: --scale real shows it"),
+        ("medium: times / 15", {}, "all held at medium; its behaviour at real time was not simulated: --scale real shows it"),
         ("medium: times / 15", {"unsimulated": "no such query"}, "was not simulated (no such query): --scale"),
         ("real", {"validity": [Validity("a", "no data", "steal is not known")]}, "a is no data: steal is not known"),
     ],
