@@ -20,7 +20,16 @@ from lab.charts.breakdown import memory_chart
 from lab.judge.bounds import MEMORY_AN_HOUR
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.memory import memory_growth
-from tests.scenarios.ride_hailing.measure.pipeline import BY_WATERMARK, ONCE, freshness, kept, over_watermark, pipeline, unequal
+from tests.scenarios.ride_hailing.measure.pipeline import (
+    BY_WATERMARK,
+    ONCE,
+    THE_LEDGERS,
+    freshness,
+    kept,
+    over_watermark,
+    pipeline,
+    unequal,
+)
 from tests.scenarios.ride_hailing.programs.pipeline import WATERMARK_S
 from tests.scenarios.ride_hailing.trials import PIPELINE
 
@@ -58,4 +67,4 @@ def test_an_hour_adds_nothing_that_stays(trials, evidence):
         )
         kept_longer = over_watermark(record, WATERMARK_S)
         claim.invariant(kept_longer <= 0, "the state is bounded by the watermark", BY_WATERMARK)
-        claim.invariant(unequal(record) == 0, "the table is the ledger's", ONCE)
+        claim.invariant(unequal(record) == 0, THE_LEDGERS, ONCE)

@@ -14,7 +14,7 @@ BACK_OFF = "CrashLoopBackOff"
 
 
 class PoisonStall(Measure):
-    """The partition whose message never succeeds, at the trial's end. A ``progress`` of 0 is a stall."""
+    """The partition whose message never succeeds, at the trial's end. A ``progress`` of 0 is a stall at that message."""
 
     progress = number("messages", "messages of the poisoned partition committed past the poison")
     waiting = number("messages", "messages waiting on the poisoned partition")
@@ -27,7 +27,7 @@ class PoisonStall(Measure):
 
 @measure
 def poison_stall(record: Record) -> PoisonStall:
-    """Measure the poisoned partition. There is no data without a poison, and without offsets."""
+    """Measure the poisoned partition. No data without a poison or offsets, and where the group did not come to the poison."""
     place = Place.parse(record.inputs.workload.poison)
     if place is None:
         raise NoData("the workload has no poison")
@@ -35,12 +35,14 @@ def poison_stall(record: Record) -> PoisonStall:
     offsets = record.trial.offsets
     if partition not in offsets:
         raise NoData(f"no offsets of partition {partition} at the end of the trial")
+    if (committed := offsets[partition].committed or 0) < offset:
+        raise NoData(f"partition {partition} is committed to {committed}, before its poison at {offset}")
     waiting, changes = {number: one.lag for number, one in offsets.items()}, record.scalings
     curve, start, end = record.replicas, record.profile_start, record.end
     begun, until = curve["t"].clip(start, end), curve["t"].shift(-1).fillna(end).clip(start, end)
     above_floor = (curve["desired"] - record.policy.min_replicas).clip(lower=0)
     return PoisonStall(
-        progress=max(0, (offsets[partition].committed or 0) - offset),
+        progress=committed - offset,
         waiting=waiting[partition],
         others=sum(waiting.values()) - waiting[partition],
         most=int(curve["desired"].max()),

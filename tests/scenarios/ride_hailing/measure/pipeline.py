@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from lab.errors import NoData
 from lab.inputs.profile import Profile
@@ -20,6 +22,7 @@ from tests.scenarios.ride_hailing.programs.surge import DRIVER, KINDS, REQUEST, 
 TRIGGER_S = 1.0  # least time between two micro-batches: the default of the drivers (programs/streaming.py)
 FEWEST = 3  # sizes of micro-batches that tell what a row adds
 
+THE_LEDGERS = "the table is the ledger's, as far as it has come"
 # Sources of bounds.
 ONCE = "delivery contract (docs/decisions/11, 18) and decision 16: each event in the table once"
 BY_WATERMARK = "Spark's docs: dropDuplicatesWithinWatermark drops state by the watermark"
@@ -139,13 +142,24 @@ def kept(record: Record, phase: str | None = None) -> Kept:
 def unequal(record: Record) -> int:
     """Events that lack and events that are too many, by partition and offset; those of other seqs are at least one.
 
-    The table's rows are known by their count and by the sum of their seqs.
+    The table's rows are known by their count and by the sum of their seqs. Of a partition without a row all events lack.
     """
     last, events = batches_of(record)[-1], events_of(record)
-    ends = {int(partition): end for partition, end in last["offsets"].items()}
-    covered = events[events["offset"] < events["partition"].map(ends).fillna(0)]
+    covered = events[events["offset"] < _ends(last, events).fillna(np.inf)]
     different = abs(len(covered) - last["events"])
     return int(different or (int(covered["seq"].sum()) != last["seqs"]))
+
+
+@quantity("events", "events that were produced and that the table has not come to")
+def ahead(record: Record) -> int:
+    """The events behind the last row of their partition when the last batch was reported."""
+    events = events_of(record)
+    return int((events["offset"] >= _ends(batches_of(record)[-1], events).fillna(0)).sum())
+
+
+def _ends(batch: Mapping[str, Any], events: pd.DataFrame) -> pd.Series[float]:
+    """How far the table has come with ``batch`` in the partition of each of ``events``; NaN where it has no row of it."""
+    return events["partition"].map({int(partition): float(end) for partition, end in batch["offsets"].items()})
 
 
 @quantity("rows", "rows of the state over what the watermark lets it keep")
@@ -153,12 +167,16 @@ def over_watermark(record: Record, watermark_s: float) -> int:
     """The most rows that a batch's state has over the events that are not older than its watermark less the delay.
 
     A row is kept until the watermark has passed its time by the delay; so no state holds more than twice the delay of traffic.
+    No data for a record that is shorter: whatever its state keeps, it has no row too many.
     """
     at, over = np.sort(events_of(record)["at"].to_numpy()), []
     for one in _driver(record):
         watermark = datetime.fromisoformat(one["watermark"]).timestamp()
         younger = len(at) - int(np.searchsorted(at, watermark - watermark_s, side="right"))
-        over.append(int(one["state_rows"]) - younger)
+        if younger < len(at):
+            over.append(int(one["state_rows"]) - younger)
+    if not over:
+        raise NoData("no watermark had passed an event by the delay: the state may keep all")
     return max(over)
 
 

@@ -60,10 +60,11 @@ def test_surge_is_held_against_the_demand(tmp_path):
     ("offsets", "events", "seqs", "unequal"),
     [
         ({"0": 3, "1": 1}, 4, 6, 0),
-        ({"0": 2}, 2, 1, 0),
-        ({"0": 3}, 2, 1, 1),  # one lacks
-        ({"0": 2}, 3, 2, 1),  # one is there twice
-        ({"0": 3}, 3, 2, 1),  # one lacks and another is there twice
+        ({"0": 2, "1": 1}, 3, 4, 0),
+        ({"0": 2}, 2, 1, 1),  # a partition lacks
+        ({"0": 3, "1": 1}, 3, 4, 1),  # one lacks
+        ({"0": 2, "1": 1}, 4, 5, 1),  # one is there twice
+        ({"0": 3, "1": 1}, 4, 5, 1),  # one lacks and another is there twice
     ],
 )
 def test_the_table_is_held_against_the_ledger(tmp_path, offsets, events, seqs, unequal):
@@ -72,8 +73,18 @@ def test_the_table_is_held_against_the_ledger(tmp_path, offsets, events, seqs, u
     assert pipeline.unequal(made).value == unequal
 
 
+def test_a_table_says_what_it_has_not_come_to(tmp_path):
+    """The third event of one partition, and the only one of another."""
+    assert pipeline.ahead(record(tmp_path, seen(121, {"0": 3, "1": 1}))).value == 0
+    assert pipeline.ahead(record(tmp_path / "less", seen(121, {"0": 2}))).value == 2
+
+
 def test_the_state_is_held_against_the_watermark(tmp_path):
-    """At a watermark of 115 with a delay of 5 s rows from 110 on may be there, but for 110 itself: two."""
+    """At a watermark of 115 with a delay of 5 s rows from 110 on may be there, but for 110 itself: two.
+
+    Until the watermark has passed an event by the delay the state may keep all, and nothing is said.
+    """
+    assert "may keep all" in pipeline.over_watermark(record(tmp_path / "short", done(126, 109, state_rows=9)), 5).why
     assert pipeline.over_watermark(record(tmp_path, done(126, 115, state_rows=2)), 5).value == 0
     assert pipeline.over_watermark(record(tmp_path / "more", done(120), done(126, 115, state_rows=4)), 5).value == 2
 
