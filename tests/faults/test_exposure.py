@@ -60,8 +60,9 @@ def listening(cluster):
     names = {item.process.pid: item.name for item in [*cluster.plane.daemons, cluster.broker.daemon]}
     found = defaultdict(set)
     for process in processes.remembered(cluster.run):
-        for one in [process, *process.children(recursive=True)]:
-            for entry in one.net_connections("inet"):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ends meanwhile
+            every = [process, *process.children(recursive=True)]
+            for entry in [entry for one in every for entry in one.net_connections("inet")]:
                 if entry.status == psutil.CONN_LISTEN:
                     address = ipaddress.ip_address(entry.laddr.ip)
                     address = getattr(address, "ipv4_mapped", None) or address

@@ -11,9 +11,10 @@ import pytest
 from kubernetes import client
 
 from lab.cluster import apply
-from lab.inputs import inputs, objects
+from lab.inputs import clients, inputs, objects
 from lab.inputs import scale as scales
 from lab.inputs.workload import Workload
+from lab.kafka import topics
 from lab.trial import addresses
 from lab.wait import until
 from tests.faults.test_exposure import ANSWERS_S, SHUT, asks_for_certificate, listening
@@ -23,20 +24,34 @@ pytestmark = pytest.mark.services
 FIGURES = "figures, which none reads that names another host; nothing is taken"
 BEARER = "HTTP: 401 to one who does not show the trial's token"
 TOKEN = "token: closes the connection of one that has none"
-LISTENERS = {
-    "ingestion": {8080: BEARER, 9090: FIGURES},
-    "lag-exporter": {9308: FIGURES},
-    "lag-scaler": {6000: SHUT, 9090: FIGURES},
-    "store": {7092: TOKEN, 9090: FIGURES},
+CONSUMER = {"consumer": {9090: FIGURES}}
+LISTENERS = {  # by client of the consumers: what the pods of a trial listen on
+    clients.PYTHON: {
+        **CONSUMER,
+        "producer": {9091: FIGURES},
+        "ingestion": {8080: BEARER, 9090: FIGURES},
+        "lag-exporter": {9308: FIGURES},
+        "lag-scaler": {6000: SHUT, 9090: FIGURES},
+        "store": {7092: TOKEN, 9090: FIGURES},
+    },
+    clients.FRANZ_GO: CONSUMER | {"controller": {9090: FIGURES}},
+    clients.JAVA: CONSUMER,
 }
+POLICIES = {clients.PYTHON: "lasting-4500", clients.FRANZ_GO: "controller-4500", clients.JAVA: "lag-4500"}
 STARTS_S = 60
 
 
-def applied(policy, cluster):
-    """The objects of a trial under ``policy`` with a shared store and a service, none of which has topics to report to."""
-    more = {"beside": ["ridehailing/ingestion"]}
-    chosen = inputs.read("step-10x", policy, Workload(store_slots=1), 1, scales.load("quick"), "binary", **more)
-    return objects.applied(chosen, chosen.environment(cluster.pod_bootstrap, "exposure") | {"REPORTS_TOPIC": ""})
+def trial(name, cluster):
+    """What a trial with consumers of client ``name`` applies, with a store and a service where it may; its topics' partitions.
+
+    No program has a topic to report to.
+    """
+    beside = ["ridehailing/ingestion"] if name == clients.PYTHON else []
+    work = Workload(client=name, store_slots=len(beside))
+    chosen = inputs.read("step-10x", POLICIES[name], work, 1, scales.load("quick"), "binary", beside=beside)
+    given = chosen.environment(cluster.pod_bootstrap, f"exposure-{name}") | {"REPORTS_TOPIC": ""}
+    every = [*objects.applied(chosen, given), objects.producer(chosen)]
+    return every, {f"events-exposure-{name}": chosen.partitions, given["RECEIPTS_TOPIC"]: 1}
 
 
 @pytest.fixture
@@ -71,28 +86,31 @@ def behaviour(host, port):
     return TOKEN
 
 
-def test_a_trials_pods_work_for_no_one_without_its_logins(cluster, namespace):
+@pytest.mark.parametrize("name", LISTENERS)
+def test_a_trials_pods_work_for_no_one_without_its_logins(cluster, namespace, name):
     """The table above is all that they listen on; any process of this machine may reach it."""
-    api, every = cluster.api(), applied("lasting-4500", cluster)
+    cluster.provide(Workload(client=name))
+    api, wanted, (every, made) = cluster.api(), LISTENERS[name], trial(name, cluster)
+    topics.create(cluster.bootstrap, made, cluster.kafka_settings)
     logins = addresses.login_objects(cluster.kafka_settings, cluster.pod_bootstrap) + addresses.own_logins(every)
-    beside = [item for item in every if item["metadata"]["name"] in ("trial", *LISTENERS)]
-    apply.objects(api, [*logins, *beside], namespace)
-    places = {}
+    identities = ("ServiceAccount", "Secret", "Role", "RoleBinding")
+    chosen = [one for one in every if one["metadata"]["name"] in ("trial", *wanted) or one["kind"] in identities]
+    apply.objects(api, [*logins, *chosen], namespace)
+    places, found = {}, set()
 
     def running():
         for pod in client.CoreV1Api(api).list_namespaced_pod(namespace).items:
             if any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions or ()):
                 places[pod.status.pod_ip] = pod.metadata.labels["app"]
-        return set(places.values()) == LISTENERS.keys()
+        every_socket = {(str(host), port) for all_of in listening(cluster).values() for host, port in all_of}
+        found.update(one for one in every_socket if one[0] in places)
+        return {places[host] for host, _ in found} == wanted.keys()
 
-    until(running, STARTS_S, "the pods ready", cluster.check)
-    found = sorted(
-        {(str(host), port) for all_of in listening(cluster).values() for host, port in all_of if str(host) in places}
-    )
-    shown = {name: {} for name in LISTENERS}
-    for host, port in found:
+    until(running, STARTS_S, "the pods ready, and listening", cluster.check)
+    shown = {app: {} for app in wanted}
+    for host, port in sorted(found):
         shown[places[host]][port] = behaviour(host, port)
-    assert shown == LISTENERS
+    assert shown == wanted
 
 
 # One act that is the controller's, and what is nobody's: (verb, API group, resource, subresource, name).
@@ -111,7 +129,7 @@ def test_the_hand_rolled_controller_may_scale_one_deployment_and_do_nothing_else
     api = cluster.api()
     apply.objects(
         api,
-        [one for one in applied("controller-4500", cluster) if one["kind"] in ("ServiceAccount", "Role", "RoleBinding")],
+        [one for one in trial(clients.FRANZ_GO, cluster)[0] if one["kind"] in ("ServiceAccount", "Role", "RoleBinding")],
         namespace,
     )
 

@@ -23,6 +23,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** A member of the group. Everything but wakeup runs on one thread; the listener is called within poll and close. */
 final class Member implements ConsumerRebalanceListener {
+    private static final Duration REVOKED = Duration.ofSeconds(60); // a revoked partition's commit: the client's own default
+
     private final Settings settings;
     private final Telemetry tell;
     private final KafkaConsumer<byte[], byte[]> consumer;
@@ -81,46 +83,49 @@ final class Member implements ConsumerRebalanceListener {
         }
         lastCommit = System.nanoTime();
         uncommitted = false;
+        long asked = lastCommit;
         consumer.commitAsync(new HashMap<>(processed), (offsets, error) -> {
             if (error instanceof RebalanceInProgressException || error instanceof RetriableCommitFailedException) {
                 uncommitted = true; // as every one of these during a cooperative rebalance
             } else {
-                answered(offsets, error);
+                answered(offsets, error, asked);
             }
         });
     }
 
-    /** Commits what is processed of these partitions, and waits. Returns whether Kafka took it. */
-    private boolean commit(Collection<TopicPartition> parts) {
+    /** Commits what is processed of these partitions, and waits at most so long. Returns whether Kafka took it. */
+    private boolean commit(Collection<TopicPartition> parts, Duration most) {
         Map<TopicPartition, OffsetAndMetadata> wanted = new HashMap<>(processed);
         wanted.keySet().retainAll(parts);
         if (!manual || wanted.isEmpty()) {
             return true;
         }
+        long asked = System.nanoTime();
         for (boolean woken = false; ; woken = true) {
             try {
-                consumer.commitSync(wanted);
-                answered(wanted, null);
+                consumer.commitSync(wanted, most);
+                answered(wanted, null, asked);
                 return true;
             } catch (WakeupException toStop) { // SIGTERM woke this call in the place of a poll
                 if (woken) {
                     throw toStop;
                 }
             } catch (KafkaException refused) {
-                answered(wanted, refused);
+                answered(wanted, refused, asked);
                 return false;
             }
         }
     }
 
-    /** Counts a commit and reports one that was refused. Its offsets are not lost: the next commit carries them. */
-    private void answered(Map<TopicPartition, OffsetAndMetadata> offsets, Exception error) {
+    /** Counts a commit that was asked for then, ns, and reports one that was refused: the next commit carries its offsets. */
+    private void answered(Map<TopicPartition, OffsetAndMetadata> offsets, Exception error, long asked) {
         if (error != null) {
             uncommitted = true;
         }
         tell.committed(error == null);
         if (error != null) {
-            tell.say("commit_failed", "error", error.toString(), "partitions", numbers(offsets.keySet()));
+            Set<Integer> refused = numbers(offsets.keySet());
+            tell.say("commit_failed", "error", error.toString(), "partitions", refused, "seconds", Telemetry.since(asked));
         }
     }
 
@@ -129,7 +134,7 @@ final class Member implements ConsumerRebalanceListener {
         long end = System.nanoTime() + most.toNanos();
         leaving = true;
         boolean safe;
-        while (!(safe = commit(new ArrayList<>(processed.keySet()))) && System.nanoTime() < end) {
+        while (!(safe = commit(new ArrayList<>(processed.keySet()), left(end))) && System.nanoTime() < end) {
             consumer.pause(consumer.assignment());
             try {
                 consumer.poll(Duration.ofMillis(50)); // serves the rebalance that refuses the commit
@@ -141,8 +146,13 @@ final class Member implements ConsumerRebalanceListener {
             processed.clear();
             tell.say("committed");
         }
-        consumer.close(CloseOptions.timeout(Duration.ofNanos(Math.max(1_000_000_000L, end - System.nanoTime()))));
+        consumer.close(CloseOptions.timeout(left(end)));
         return safe;
+    }
+
+    /** What is left until then, ns, and a second at least. */
+    private static Duration left(long end) {
+        return Duration.ofNanos(Math.max(1_000_000_000L, end - System.nanoTime()));
     }
 
     @Override
@@ -168,7 +178,7 @@ final class Member implements ConsumerRebalanceListener {
     public void onPartitionsRevoked(Collection<TopicPartition> parts) {
         long now = System.nanoTime();
         if (!parts.isEmpty()) {
-            commit(parts);
+            commit(parts, REVOKED);
             forget("revoked", parts, now);
         }
     }

@@ -1,5 +1,6 @@
 package lab;
 
+import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -23,6 +24,8 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 final class Telemetry {
     private static final long NANOS = System.nanoTime();
     private static final double EPOCH = System.currentTimeMillis() / 1000.0; // a step of the wall clock moves no duration
+    private static final String MOST_REQUESTS = "64"; // at a time; a probe and a scrape are two
+    private static final String SILENT_S = "10"; // until a client has said what it wants
     private static final double[] REBALANCES = {0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30};
     private static final double[] BATCHES = {.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10};
 
@@ -60,8 +63,19 @@ final class Telemetry {
         }
     }
 
-    /** Serves /metrics, /healthz and /readyz on daemon threads. */
+    /**
+     * Whether a request's Host is an address, or a name of this machine or of a cluster. A page in a browser may give its own
+     * name this program's address, and read what that answers; its Host is then that name.
+     */
+    static boolean local(String host) {
+        String name = host == null ? "" : host.toLowerCase(Locale.ROOT).replaceAll("\\[.*]|:\\d*$", ""); // an IPv6 address has []
+        return !name.contains(".") || name.matches("[0-9.]+") || name.endsWith(".svc") || name.endsWith(".cluster.local");
+    }
+
+    /** Serves /metrics, /healthz and /readyz on daemon threads to those who GET them by a local name. */
     void serve(String address, int port, BooleanSupplier ready, BooleanSupplier healthy) throws IOException {
+        System.setProperty("jdk.httpserver.maxConnections", MOST_REQUESTS);
+        System.setProperty("sun.net.httpserver.maxReqTime", SILENT_S);
         HttpServer server = HttpServer.create(new InetSocketAddress(address, port), 0);
         server.setExecutor(Executors.newCachedThreadPool(work -> {
             Thread made = new Thread(work, "http");
@@ -69,17 +83,29 @@ final class Telemetry {
             return made;
         }));
         server.createContext("/", exchange -> {
+            if (!exchange.getRequestMethod().equals("GET")) {
+                answer(exchange, 501, "only GET\n");
+                return;
+            }
+            if (!local(exchange.getRequestHeaders().getFirst("Host"))) {
+                answer(exchange, 403, "another host\n");
+                return;
+            }
             String path = exchange.getRequestURI().getPath();
             boolean metrics = path.equals("/metrics");
             boolean known = metrics || path.equals("/readyz") || path.equals("/healthz");
             boolean good = metrics || (path.equals("/readyz") ? ready : healthy).getAsBoolean();
-            byte[] body = (metrics ? metrics() : known && good ? "ok\n" : "no\n").getBytes(StandardCharsets.UTF_8);
-            exchange.getResponseHeaders().set("Content-Type", "text/plain; version=0.0.4");
-            exchange.sendResponseHeaders(!known ? 404 : good ? 200 : 503, body.length);
-            exchange.getResponseBody().write(body);
-            exchange.close();
+            answer(exchange, !known ? 404 : good ? 200 : 503, metrics ? metrics() : known && good ? "ok\n" : "no\n");
         });
         server.start();
+    }
+
+    private static void answer(HttpExchange exchange, int code, String text) throws IOException {
+        byte[] body = bytes(text);
+        exchange.getResponseHeaders().set("Content-Type", "text/plain; version=0.0.4");
+        exchange.sendResponseHeaders(code, body.length);
+        exchange.getResponseBody().write(body);
+        exchange.close();
     }
 
     /** Queues a report; fields are names and values in turn. */

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Producer
-from prometheus_client import REGISTRY, start_http_server
+from prometheus_client import REGISTRY
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
@@ -23,7 +23,7 @@ from lab.inputs.producer import Settings, flags, settings
 from lab.inputs.profile import Profile
 from lab.kafka.topics import create
 from lab.programs.producer.send import Contents, Ids, Payloads, Tally, configuration, replay
-from lab.programs.telemetry import Reports, process_started, reporter
+from lab.programs.telemetry import Reports, process_started, reporter, serve
 
 log = logging.getLogger("lab.programs.producer")
 
@@ -83,7 +83,7 @@ def _metrics(tally: Tally, port: int, address: str) -> None:
             yield family
 
     REGISTRY.register(Events())
-    start_http_server(port, addr=address)
+    serve(address, port, lambda: True, lambda: True)
 
 
 if __name__ == "__main__":

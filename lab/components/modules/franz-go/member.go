@@ -24,6 +24,8 @@ var balancers = map[string]kgo.GroupBalancer{
 const (
 	// A partition gained by a member that is caught up waits until the fetch that is parked at the broker comes back.
 	fetchWait = 100 * time.Millisecond
+	// How long the group waits for a member: what the other clients call max.poll.interval.ms.
+	rebalanceTimeout = 300 * time.Second
 	// The client's own least intervals.
 	leastAutoCommit, leastMetadataAge = 100 * time.Millisecond, 5 * time.Second
 )
@@ -88,6 +90,7 @@ func join(s settings, tell *telemetry) (*member, error) {
 			kgo.FetchMaxPartitionBytes(s.fetch),
 			kgo.HeartbeatInterval(s.heartbeat),
 			kgo.SessionTimeout(s.session),
+			kgo.RebalanceTimeout(rebalanceTimeout),
 		)
 	}
 	var err error
@@ -135,13 +138,13 @@ func (m *member) commitIfDue(ctx context.Context) {
 	if due {
 		m.lastCommit, m.uncommitted = time.Now(), false
 	}
-	wanted := m.copied(nil)
+	asked, wanted := time.Now(), m.copied(nil)
 	m.mu.Unlock()
 	if due {
 		m.client.CommitOffsets(ctx, wanted, func(
 			_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error,
 		) {
-			m.answered(answer, err)
+			m.answered(answer, err, asked)
 		})
 	}
 }
@@ -152,14 +155,14 @@ func (m *member) commit(ctx context.Context, parts map[string][]int32) bool {
 		return m.client.CommitUncommittedOffsets(ctx) == nil
 	}
 	m.mu.Lock()
-	wanted := m.copied(parts)
+	asked, wanted := time.Now(), m.copied(parts)
 	m.mu.Unlock()
 	good := true
 	if len(wanted) > 0 {
 		m.client.CommitOffsetsSync(ctx, wanted, func(
 			_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error,
 		) {
-			good = m.answered(answer, err)
+			good = m.answered(answer, err, asked)
 		})
 	}
 	return good
@@ -181,8 +184,9 @@ func (m *member) copied(parts map[string][]int32) offsets {
 	return made
 }
 
-// answered counts a commit and reports one that was refused. Its offsets are not lost: the next commit carries them.
-func (m *member) answered(answer *kmsg.OffsetCommitResponse, err error) bool {
+// answered counts a commit that was asked for then, and reports one that was refused. Its offsets are not lost: the next commit
+// carries them.
+func (m *member) answered(answer *kmsg.OffsetCommitResponse, err error, asked time.Time) bool {
 	if errors.Is(err, context.Canceled) { // a later commit took its place
 		return false
 	}
@@ -201,7 +205,8 @@ func (m *member) answered(answer *kmsg.OffsetCommitResponse, err error) bool {
 		m.mu.Lock()
 		m.uncommitted = true
 		m.mu.Unlock()
-		m.tell.say("commit_failed", fields{"error": err.Error(), "partitions": refused})
+		took := time.Since(asked).Seconds()
+		m.tell.say("commit_failed", fields{"error": err.Error(), "partitions": refused, "seconds": took})
 	}
 	return err == nil
 }

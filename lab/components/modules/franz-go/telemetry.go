@@ -89,6 +89,40 @@ func newTelemetry(s settings, producer *kgo.Client) *telemetry {
 	return t
 }
 
+const (
+	mostRequests = 64 // at a time; a probe and a scrape are two
+	silent       = 10 * time.Second // until a client has said what it wants
+)
+
+// local returns whether a request's Host is an address, or a name of this machine or of a cluster. A page in a browser may give
+// its own name this program's address, and read what that answers; its Host is then that name.
+func local(host string) bool {
+	name := host
+	if before, _, err := net.SplitHostPort(host); err == nil {
+		name = before
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	inCluster := strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".cluster.local")
+	return net.ParseIP(name) != nil || !strings.Contains(name, ".") || inCluster
+}
+
+// guarded answers requests that only read, and that come to this machine by its own name.
+func guarded(next http.Handler) http.Handler {
+	free := make(chan struct{}, mostRequests)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		free <- struct{}{}
+		defer func() { <-free }()
+		switch {
+		case r.Method != http.MethodGet:
+			http.Error(w, "only GET", http.StatusNotImplemented)
+		case !local(r.Host):
+			http.Error(w, "another host", http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
 // serve serves /metrics, /healthz and /readyz. It returns once it listens.
 func (t *telemetry) serve(address string, port int, ready, healthy func() bool) error {
 	answer := func(good func() bool) http.HandlerFunc {
@@ -107,7 +141,8 @@ func (t *telemetry) serve(address string, port int, ready, healthy func() bool) 
 	http.Handle("/metrics", promhttp.Handler())
 	http.Handle("/healthz", answer(healthy))
 	http.Handle("/readyz", answer(ready))
-	go func() { _ = http.Serve(listener, nil) }()
+	server := &http.Server{Handler: guarded(http.DefaultServeMux), ReadTimeout: silent, WriteTimeout: silent, IdleTimeout: silent}
+	go func() { _ = server.Serve(listener) }()
 	return nil
 }
 
