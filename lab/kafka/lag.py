@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from confluent_kafka import OFFSET_END, Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicMetadata  # type: ignore[attr-defined]
 
+from lab.errors import LabFault
 from lab.kafka.numbering import Numbering, numbering
 
 TIMEOUT_S = 10.0  # of a question
@@ -134,7 +135,11 @@ class LagReader:
         self._numbering, self._timeout = numbering(topics), timeout_s
 
     def read(self) -> dict[int, PartitionLag]:
-        """The lag by the partition's number. Raises ``KafkaException`` when Kafka can't be asked or a topic is not there."""
+        """The lag by the partition's number.
+
+        Raises ``KafkaException`` when Kafka can't be asked or a topic is not there, and :class:`LabFault` for a partition that
+        one of several topics was not said to have.
+        """
         lags = {}
         for topic in self._numbering.topics:
             numbers = _partitions(self._consumer.list_topics(topic, timeout=self._timeout).topics, topic)
@@ -149,7 +154,10 @@ class LagReader:
             for partition, lag in _lags(topic, committed, ends).items():
                 if isinstance(lag, KafkaException):
                     raise lag
-                lags[self._numbering.number(topic, partition)] = lag
+                try:
+                    lags[self._numbering.number(topic, partition)] = lag
+                except ValueError as error:
+                    raise LabFault(str(error)) from None
         return lags
 
 

@@ -45,7 +45,7 @@ _PART = {  # the one reads numbers, the other JSON, which has no leading zeros
     KAFKA: re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?"),
     APACHE: re.compile(r"\s*(0|[1-9]\d{0,8})\s*(?:-\s*(0|[1-9]\d{0,8})\s*)?"),
 }
-_MOST_PARTITIONS = 1_000_000
+_MOST_PARTITIONS = 100_000
 TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 _UNFILLED = re.compile(r"[<{$]")  # what a template or a person has still to fill in
 _SOME = "partitions and ranges of them, such as 1,2,10-12; nothing for all"

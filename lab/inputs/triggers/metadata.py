@@ -54,18 +54,22 @@ class Named:
 
 @dataclass(frozen=True)
 class Metadata(Fields):
-    """The strings of one trigger; ``written`` is what stands in the file."""
+    """The strings of one trigger; ``written`` is what stands in the file.
+
+    Where it is ``resolved``, a field ``...FromEnv`` holds the value of its variable, which may be a secret.
+    """
 
     written: Mapping[str, object] = field(default_factory=dict)
+    resolved: bool = False
 
     @classmethod
-    def read(cls, trigger: Mapping[str, object], where: object, place: str) -> Metadata:
+    def read(cls, trigger: Mapping[str, object], where: object, place: str, resolved: bool = False) -> Metadata:
         """The metadata of ``trigger``, which lies at ``place``. :meth:`check` refuses a value that is no string."""
         written = trigger.get("metadata")
         if not isinstance(written, dict):
             report(InputError(where, f"{place}metadata", written, "a mapping of strings"))
             written = {}
-        return cls({name: _words(value) for name, value in written.items()}, where, f"{place}metadata.", written)
+        return cls({name: _words(value) for name, value in written.items()}, where, f"{place}metadata.", written, resolved)
 
     def check(self, allowed: Iterable[str], mistaken: Mapping[str, str] | None = None) -> None:
         """Refuse each field that is not ``allowed``, and each value that is no string.
@@ -88,7 +92,7 @@ class Metadata(Fields):
         """The error that says that what ``field`` holds is not ``allowed``; no secret is in it."""
         written = self.written.get(field)
         value = common.printable(field, self.content.get(field) if isinstance(written, str) else written)
-        if _SECRET.search(str(field)) and value is not None:
+        if value is not None and (_SECRET.search(str(field)) or (self.resolved and str(field).endswith("FromEnv"))):
             value = common.MASK
         return InputError(self.where, f"{self.place}{field}", value, allowed, "" if value == common.MASK else meant)
 

@@ -84,7 +84,7 @@ class Settings:
 def parse(given: Mapping[str, str], where: object, place: str = "", *, resolved: bool = False) -> Settings:
     """The settings in metadata as KEDA sends it. Raises :class:`InputError` naming ``where`` and the field, after ``place``.
     ``resolved`` says that ``...FromEnv`` fields hold their variables' values; in a manifest they hold the variables' names."""
-    metadata = Metadata.read({"metadata": dict(given)}, where, place)
+    metadata = Metadata.read({"metadata": dict(given)}, where, place, resolved)
     metadata.check(FIELDS)
     names = {field: _name(metadata, field, resolved) for field in _NAMED}
     ages = _in_seconds(metadata)

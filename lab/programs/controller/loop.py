@@ -25,6 +25,7 @@ from lab.model.hpa import Decision, State, decide_on_lag
 
 PATCH = "application/merge-patch+json"
 TIMEOUT_S = 5.0  # 5 ms on a quiet machine
+IDLE_S = 60.0  # kube-apiserver closes a connection that was idle for 90 s
 
 
 class DeploymentScale:
@@ -36,6 +37,7 @@ class DeploymentScale:
         trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # and no one of the machine's own, as a default context would
         trusted.load_verify_locations(cadata=ca)
         self._connection = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=trusted)
+        self._asked_at = time.monotonic()
 
     def read(self) -> int:
         """The replicas asked for. Raises :class:`LabFault` when the API can't be asked or refuses."""
@@ -47,13 +49,17 @@ class DeploymentScale:
 
     def _ask(self, method: str, body: dict[str, Any] | None = None) -> Any:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", "Content-Type": PATCH}
+        now = time.monotonic()
+        if now - self._asked_at > IDLE_S:
+            self._connection.close()  # the next request opens it again
+        self._asked_at = now
         try:
             self._connection.request(method, self._path, None if body is None else json.dumps(body), headers)
             answer = self._connection.getresponse()
             text = answer.read()
             content = json.loads(text)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            self._connection.close()  # the next request opens it again
+            self._connection.close()
             raise LabFault(f"{method} {self._path}: no answer: {str(error) or type(error).__name__}") from None
         if answer.status != http.client.OK:
             raise LabFault(f"{method} {self._path}: {answer.status}: {content.get('message', text)}")

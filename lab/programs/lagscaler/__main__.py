@@ -108,7 +108,7 @@ async def run(
     checks = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(checks, server)
     await tell(checks, registry.healthy())
-    address = f"{options.pod_ip}:{options.grpc_port}"
+    address = f"[{options.pod_ip}]:{options.grpc_port}" if ":" in options.pod_ip else f"{options.pod_ip}:{options.grpc_port}"
     try:
         port = server.add_secure_port(address, credentials) if credentials else server.add_insecure_port(address)
     except RuntimeError:

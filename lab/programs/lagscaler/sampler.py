@@ -56,13 +56,16 @@ class Sampler(threading.Thread):
                 return
             due = [state for state in states if state.due(self._wall())]
             if due:
-                self.sample(due)
+                self.sample(due, min(state.settings.rule.interval_s for state in states))
             wall = self._wall()
             self._woken.wait(min(LONGEST_WAIT_S, *(state.next_in(wall) for state in states)))
             self._woken.clear()
 
-    def sample(self, due: Sequence[State]) -> None:
-        """One reading for all of ``due``, spread over a part of the interval unless one is new. A state keeps its failure."""
+    def sample(self, due: Sequence[State], interval_s: float) -> None:
+        """One reading for all of ``due``, spread over a part of ``interval_s`` unless one is new. A state keeps its failure.
+
+        It is the shortest interval on the cluster: who is due before the end waits until then.
+        """
         begun, wall = self._registry.clock(), self._wall()
         waiting: dict[tuple[str, str], list[State]] = {}
         starts = set()
@@ -72,8 +75,7 @@ class Sampler(threading.Thread):
             waiting.setdefault((source.group, source.topic), []).append(state)
             if source.offset_reset == "earliest":
                 starts.add((source.group, source.topic))
-        interval = min(state.settings.rule.interval_s for state in due)
-        pause = min(LONGEST_PAUSE_S, SPREAD * interval * BATCH / len(waiting))
+        pause = min(LONGEST_PAUSE_S, SPREAD * interval_s * BATCH / len(waiting))
         new = sum(not state.tried for state in due)
         hurried = new > 0
         failed, took = 0, 0.0

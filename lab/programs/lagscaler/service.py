@@ -102,14 +102,18 @@ class ExternalScaler:
         return pb.IsActiveResponse(result=state.is_active(self._registry.clock()))
 
     async def _activity(self, state: State) -> AsyncIterator[pb.IsActiveResponse]:
-        """Send the known activity at once, then every change as soon as it is sampled; send nothing while it is unknown."""
-        said: bool | None = None
+        """Send the known activity at once, then every change as soon as it is sampled; send nothing while it is unknown.
+
+        That there is work is said again after each sampling interval: KEDA drops it while a ScaledObject's status does not
+        have the metric yet ("will retry on next activation").
+        """
+        said, said_at = False, -math.inf
         while True:
-            news = self._news
+            news, now = self._news, self._registry.clock()
             with suppress(ScalerError):
-                active = state.is_active(self._registry.clock())
-                if active != said:
-                    said = active
+                active = state.is_active(now)
+                if active != said or said_at == -math.inf or (active and now - said_at >= state.settings.rule.interval_s):
+                    said, said_at = active, now
                     yield pb.IsActiveResponse(result=said)
             await asyncio.wait([news])
 

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException, Producer, TopicPartition
 
+from lab.errors import LabFault
 from lab.kafka import lag
 from lab.kafka.lag import GroupsReader, LagReader, PartitionLag
+from lab.kafka.numbering import Numbering
 
 ENDS, COMMITTED, ALIVE, DEAD = {0: 10}, 4, 0, 1
 
@@ -59,6 +61,14 @@ def test_a_leader_that_does_not_answer_is_an_error_and_no_lag_of_0(monkeypatch):
     for error in (answer[DEAD], fault.value):
         assert error.args[0].code() == KafkaError.LEADER_NOT_AVAILABLE
         assert "the leader of t [1] does not answer" in str(error)
+
+
+def test_a_partition_more_than_several_topics_are_said_to_have_is_a_fault(monkeypatch):
+    """It has no number among theirs."""
+    monkeypatch.setattr(lag, "Consumer", Client)
+    monkeypatch.setitem(ENDS, DEAD, 12)
+    with pytest.raises(LabFault, match="partition 1 of t is none of t, u with 1 each"):
+        LagReader("x", "g", Numbering(("t", "u"), 1)).read()
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from lab.errors import LabFault
 from lab.host import processes
 from lab.inputs import policy
 from lab.kafka.lag import PartitionLag
+from lab.programs.controller import loop
 from lab.programs.controller.loop import PATCH, DeploymentScale, Loop, Metrics
 
 POLICY = policy.load(paths.MANIFESTS / "controllers" / "controller-4500.yaml")
@@ -206,6 +207,16 @@ def test_replicas_are_read_and_patched(api):
     assert api.seen[1][3] == PATCH
     api.replicas = 0
     assert api.scale.read() == 0
+
+
+def test_a_connection_that_was_long_idle_is_made_anew(api, monkeypatch):
+    """The API server has closed it meanwhile, and every second sync would fail."""
+    ports = []
+    monkeypatch.setattr(api, "setup", lambda self: (ports.append(self.client_address[1]), Api.setup(self)))
+    for idle_s in (60, 60, 0, 0):
+        monkeypatch.setattr(loop, "IDLE_S", idle_s)
+        api.scale.read()
+    assert len(set(ports)) == 3
 
 
 @pytest.mark.parametrize(
