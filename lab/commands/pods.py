@@ -86,7 +86,10 @@ def read(
     """
     asked: dict[str, Any] = {}
     spread = {"partitions": PARTITIONS, "topics": 1, "entities": ENTITIES}
-    flying, by = InFlight(CLIENTS_COMMIT_S), f"a commit every {CLIENTS_COMMIT_S:g} s, the default of Kafka's clients"
+    flying, by = (
+        InFlight(CLIENTS_COMMIT_S / scale.time),
+        f"a commit every {CLIENTS_COMMIT_S:g} s, the default of Kafka's clients",
+    )
     alike = all(record.scale.time == scale.time for record in records)
     real = scale.name == scales.REAL
 

@@ -25,6 +25,7 @@ from lab.foresee.scaler import lag_triggers
 from lab.foresee.starts import DRAWS
 from lab.foresee.variants import rules_of
 from lab.inputs.profile import BASELINE, RELIEF
+from lab.inputs.scale import REAL
 from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import PersistentLag
 from lab.judge.bounds import REACTION_S
@@ -173,16 +174,19 @@ def _held(question: Question) -> str:
     """Why pods can't have been given back yet when the simulation ends; "" where they can."""
     here, scaled = question.situation, question.scaled
     since = here.profile.phases()[-1][0]
-    for trigger, opens, closes in open_windows(here, scaled):
+    for trigger, opens, closes in open_windows(here, scaled, here.end):
         if opens <= here.end < closes:
             until = "for ever" if math.isinf(closes) else f"until {_clock(question, trigger, closes)}"
             return f"the cron window of {trigger.replicas:,} pods is open {until}"
-        since = max(since, closes) if closes <= here.end else since
+    since = max([since, *(closes for _, _, closes in open_windows(here, scaled) if closes <= here.end)])
+    left = here.end - since
+    if 0 in (scaled.min_replicas, scaled.idle_replicas) and left <= scaled.cooldown_s:
+        return f"the cooldownPeriod of {scaled.cooldown_s:,} s outlasts the {left:,g} s that are left: give a longer --tail-s"
     down = rules_of(scaled)[1]
     window = here.controller.downscale_stabilization_s if down.window_s is None else down.window_s
-    if down.select == "Disabled" or here.end - since > window:
+    if down.select == "Disabled" or left > window:
         return ""
-    return f"the scale-down window of {window:,} s outlasts the {here.end - since:,g} s that are left: give a longer --tail-s"
+    return f"the scale-down window of {window:,} s outlasts the {left:,g} s that are left: give a longer --tail-s"
 
 
 def _clock(question: Question, trigger: Cron, at: float) -> str:
@@ -222,12 +226,13 @@ def run(options: Namespace) -> int:
     content = _content(question, figures, judged, curve) | {"notes": told, "elsewhere": elsewhere}
     print(as_json(content) if options.json else _text(question, figures, judged, [*told, *elsewhere]))
     if options.log and not options.json:
-        print()
+        print("" if question.scale.name == REAL else f"\nlags and times in the reasons are those at {question.scale}")
         for one in curve.log:
             print(f"{one.at:9,.1f} s  {one.before:3d} -> {one.after:<3d} {'; '.join(one.reasons)}")
     if options.chart:
         situation.save(lambda: _chart(question, curve, figures), options.chart)
-    return ending.code([one.verdict for one in judged], options.fail_on)
+    # An objective that is breached at some points of a sync alone does not hold either.
+    return ending.code([*(one.verdict for one in judged), *[BREACHED] * bool(elsewhere)], options.fail_on)
 
 
 def _text(question: Question, figures: Mapping[str, Quantity], judged: Sequence[Verdict], told: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from lab.inputs.triggers.external import PersistentLag
 from lab.inputs.triggers.kafka import Kafka
 from lab.inputs.triggers.parsing import Trigger
 from lab.inputs.triggers.prometheus import Prometheus
+from lab.inputs.triggers.resource import Resource
 
 T = TypeVar("T")
 MOST_PARTITIONS = 100_000
@@ -42,7 +43,7 @@ def add_flags(parser: Flags) -> None:
     text = "[TRIGGER=]N, the partitions of a topic, over which a total lag is spread evenly"
     parser.flag("partitions", named(whole(1, MOST_PARTITIONS)), None, text, optional=True, many=True)
     text = "[TRIGGER=]N, what a query answers, or what each pod uses of cpu or memory: percent, or such as 500m or 2Gi"
-    parser.flag("value", named(Kind(_quantity, f"a number from 0 to {MOST_LAG:,}")), None, text, optional=True, many=True)
+    parser.flag("value", named(Kind(_amount, f"a number from 0 to {MOST_LAG:,}")), None, text, optional=True, many=True)
     parser.flag("at", _time, None, "the time, for a cron trigger", "such as 2026-01-15T07:54:00+01:00", optional=True)
     text = "N,N,... that earlier syncs within the stabilization windows asked for; those of now without it, as for a new HPA"
     parser.flag("recommended", _list(whole(0, MAX_REPLICAS)), None, text, optional=True)
@@ -84,11 +85,18 @@ def _list(kind: Kind) -> Kind:
     return Kind(lambda text: [kind(part) for part in text.split(",")], f"{kind.allowed} each, with commas")
 
 
-def _quantity(text: str) -> Fraction:
-    value = parse_quantity(text)
-    if not 0 <= value <= MOST_LAG:
+def _amount(text: str) -> str:
+    if not 0 <= parse_quantity(text) <= MOST_LAG:
         raise ValueError(text)
-    return value
+    return text
+
+
+def _measured(text: str, trigger: Trigger, name: str) -> Fraction:
+    """The number that ``text`` is for ``trigger``. Raises :class:`InputError` for an amount where a percentage is compared."""
+    in_percent = isinstance(trigger, Resource) and trigger.common.metric_type == "Utilization"
+    if in_percent and not text.replace(".", "", 1).isdecimal():
+        raise InputError("command line", "--value", text, f"percent of the request, such as 85, for the trigger {name}")
+    return parse_quantity(text)
 
 
 def _time(text: str) -> datetime:
@@ -106,11 +114,13 @@ def _given(scaled: ScaledObject, options: Namespace) -> list[Given]:
     queried = [isinstance(one, Prometheus) for one in scaled.triggers]
     counted = on_lag if any(on_lag) else queried  # what a query answers may be the lag
     lags: dict[int, list[int]] = _by_trigger(scaled, "--lag", options.lag, counted)
-    values: dict[int, Fraction] = _by_trigger(scaled, "--value", options.value, others)
+    said: dict[int, str] = _by_trigger(scaled, "--value", options.value, others)
+    labels = sync.labels(scaled)
+    values = {index: _measured(text, scaled.triggers[index], labels[index]) for index, text in said.items()}
     values |= {index: Fraction(sum(lag)) for index, lag in lags.items()}
     partitions: dict[int, int] = _by_trigger(scaled, "--partitions", options.partitions, counted, shared=True)
     given: list[Given] = []
-    for index, (trigger, name) in enumerate(zip(scaled.triggers, sync.labels(scaled), strict=True)):
+    for index, (trigger, name) in enumerate(zip(scaled.triggers, labels, strict=True)):
         if on_lag[index]:
             lag = _needed(lags.get(index), "--lag", name, "messages, or a list by partition")
             given.append(lag if len(lag) > 1 else _spread(lag[0], trigger, partitions.get(index), name))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 
 from lab.commands.text import as_json
 from lab.errors import BREACHED, HELD
 from lab.flags import Flags, number
+from lab.foresee.in_flight import CLIENTS_COMMIT_S
 from lab.foresee.variants import HEADROOM, computed_threshold
 
 
@@ -28,6 +30,9 @@ def run(options: Namespace) -> int:
     print(f'lagThreshold: "{threshold}"')
     print(f"  = {options.rate:g} messages/s x {options.slo:g} s x {HEADROOM:g}")
     print(f"  a group at rest is then behind by {behind:.3g} s: lagThreshold / rate")
+    if threshold < (flying := math.ceil(options.rate * CLIENTS_COMMIT_S)):
+        default = f"a commit every {CLIENTS_COMMIT_S:g} s, the default of Kafka's clients"
+        print(f"  a busy pod has up to {flying:,} messages in flight by {default}: they count as lag, and buy pods")
     if code == BREACHED:
         print(f"  the least there is: a pod that slow is behind by more than {options.slo:g} s with a single message waiting")
     return code

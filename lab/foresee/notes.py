@@ -28,6 +28,7 @@ from lab.inputs.triggers.parsing import topic_places
 from lab.model import keda, lag
 from lab.model.keda import Observation
 
+EVEN = 1.05  # times an even share, within which partitions are alike
 STILL_S = 120.0  # pods come within this time where lag asks for them
 SETTLED_S = 60.0  # from a window's start until its pods are asked for
 
@@ -36,9 +37,9 @@ def notes(here: Situation, scaled: ScaledObject, curve: Curve) -> list[str]:
     """The sentences that hold of ``curve``, which is that of ``scaled`` in ``here``."""
     unseen = Scaler(scaled, here).notes
     if scaled.modifiers:  # no trigger asks for pods by itself
-        return [*unseen, *_composed(here, scaled, curve)]
-    told = (_activation, _standstill, _kept)
-    return [*unseen, *_in_flight(here, scaled), *(line for one in told for line in one(here, scaled, curve))]
+        return [*unseen, *_cold(here, scaled), *_hot(here), *_composed(here, scaled, curve)]
+    told = [line for one in (_activation, _standstill, _kept) for line in one(here, scaled, curve)]
+    return [*unseen, *_cold(here, scaled), *_hot(here), *_in_flight(here, scaled), *told]
 
 
 def in_flight(here: Situation, rate: float) -> int:
@@ -46,18 +47,42 @@ def in_flight(here: Situation, rate: float) -> int:
     return math.floor(rate * here.consumers.in_flight_s + whole.ROUNDING)
 
 
-def open_windows(here: Situation, scaled: ScaledObject) -> Iterator[tuple[Cron, float, float]]:
-    """The cron triggers of ``scaled``, and when the first window of each opens and closes in ``here``, s; endless for never."""
+def open_windows(here: Situation, scaled: ScaledObject, at: float = 0.0) -> Iterator[tuple[Cron, float, float]]:
+    """The cron triggers of ``scaled``, each with the times, s, at which its window opens and closes.
+
+    It is the window that is open ``at`` then, and opens then, or the next one. Endless for never.
+    """
     begins_at = here.profile.begins_at
     for trigger in scaled.triggers:
         if not isinstance(trigger, Cron) or begins_at is None:
             continue
-        opens, closes = (_after(begins_at, when) for when in cron.due(trigger, begins_at))
-        yield trigger, 0.0 if cron.read(trigger, begins_at).active else opens, closes
+        then = begins_at + timedelta(seconds=at)
+        opens, closes = (_after(begins_at, when) for when in cron.due(trigger, then))
+        yield trigger, at if cron.read(trigger, then).active else opens, closes
 
 
 def _after(begins_at: datetime, when: datetime | None) -> float:
     return math.inf if when is None else (when - begins_at) / timedelta(seconds=1)
+
+
+def _cold(here: Situation, scaled: ScaledObject) -> Iterator[str]:
+    """The traffic begins with more than the pods that the simulation begins with can do."""
+    rate, pods = here.profile.steps[0].rate, scaled.start if here.replicas is None else here.replicas
+    if rate > pods * here.consumers.rate:
+        yield (
+            f"the traffic begins with {rate:,g} messages/s and the group with {pods:,} pods, its floor, where "
+            f"{math.ceil(rate / here.consumers.rate):,} keep up: what comes of that is no group's that already runs"
+        )
+
+
+def _hot(here: Situation) -> Iterator[str]:
+    """A partition gets more than its pod can do, however many pods there are."""
+    rate, share = max(step.rate for step in here.profile.steps), float(here.shares.max())
+    if rate * share > here.consumers.rate and share > EVEN / len(here.shares):
+        yield (
+            f"at {rate:,g} messages/s the hottest partition gets {rate * share:,.0f}, by zipf {here.profile.zipf:g}, "
+            f"and a pod does {here.consumers.rate:,g}: its events get older than the group's, whatever the replicas"
+        )
 
 
 def _in_flight(here: Situation, scaled: ScaledObject) -> Iterator[str]:

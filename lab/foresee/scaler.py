@@ -119,7 +119,8 @@ class Scaler:
                     self._sources.append(source_of(trigger, part, names, situation, scaled.where, field))
         footprint = situation.consumers.footprint or UNKNOWN
         metered = [trigger.resource for trigger in scaled.triggers if isinstance(trigger, Resource)]
-        self._metrics = MetricsServer(footprint, situation.metrics_s) if metered else None
+        server = MetricsServer(footprint, situation.metrics_s)
+        self._metrics, self._pods = server if metered else None, server.pods
         self._unseen = [UNSEEN] if MEMORY in metered and footprint.held is None else []
         if scaled.modifiers is None:
             resource.check_whole_pods(scaled.triggers, scaled.where)
@@ -127,6 +128,7 @@ class Scaler:
         if made is None:
             raise InputError(scaled.where, *(scaled.pause or ("spec.triggers", "none")), "a ScaledObject that scales")
         self._spec = hpa.parse(made, scaled.where)
+        self._by_pods = bool(metered) or any(metric.target == "Value" for metric in self._spec.metrics)  # ready ones
         # KEDA sorts the HPA's metrics by type: External is before Resource.
         self._order = sorted(range(len(self._sources)), key=lambda index: self._sources[index] is None)
         self._state = hpa.State()
@@ -172,7 +174,7 @@ class Scaler:
 
     def sync(self, seen: Seen) -> int:
         """One sync of the HPA; the replicas asked for afterwards."""
-        pods = self._metrics.pods(seen.joined, self.replicas) if self._metrics else None
+        pods = self._pods(seen.joined, self.replicas) if self._by_pods else None
         metrics, composed = self._values(seen)
         now, controller = seen.now, self._controller
         decision, self._state = hpa.decide(

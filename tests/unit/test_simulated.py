@@ -28,10 +28,10 @@ def cron(replicas, **metadata):
 def said(tmp_path, capsys):
     """A function that runs a command on a ScaledObject of these triggers and a profile of these steps: exit code, output."""
 
-    def run(triggers, *flags, steps=SPIKE, duration=1800, begins_at=None, workload=None, command="simulate", **spec):
+    def run(triggers, *flags, steps=SPIKE, duration=1800, begins_at=None, workload=None, command="simulate", zipf=0, **spec):
         content = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "theirs"}}
         content["spec"] = {"scaleTargetRef": {"name": "worker"}, "triggers": triggers, **spec}
-        traffic = {"kind": "steps", "duration": duration, "zipf": 0}
+        traffic = {"kind": "steps", "duration": duration, "zipf": zipf}
         traffic["steps"] = [dict(zip(("at", "rate", "phase"), step, strict=True)) for step in steps]
         if begins_at:
             traffic["begins_at"] = begins_at
@@ -129,6 +129,7 @@ QUIET = ((0, 1, "baseline"), (600, 1, "spike"), (3000, 1, "drain"))
     ("metadata", "down", "verdict", "why"),
     [
         ({"end": "30 18 * * *"}, {}, "no data", "the cron window of 9 pods is open until 2024-05-22 18:30 UTC"),
+        ({"start": "0 8-9 * * *", "end": "20 8,18 * * *"}, {}, "no data", "is open until 2024-05-22 18:20 UTC"),
         ({"end": "10 9 * * *"}, {"stabilizationWindowSeconds": 3600}, "no data", "3,600 s outlasts the 1,500 s that are left"),
         ({}, {"selectPolicy": "Disabled"}, "breached", ""),
         ({}, {}, "held", ""),
@@ -148,6 +149,45 @@ def test_what_the_end_does_not_show_is_no_data(simulated, metadata, down, verdic
     assert found["verdicts"][END] == verdict
     assert why in found["missing"].get("above_floor_at_end", "")
     assert found["verdicts"][BASE] == "no data"
+
+
+@pytest.mark.parametrize(("cooldown_s", "verdict"), [(300, "held"), (3600, "no data")])
+def test_a_group_gives_back_its_last_pod_after_its_cooldown(simulated, cooldown_s, verdict):
+    """What is left of the traffic must be longer."""
+    steps = ((0, 0, "baseline"), (300, 50, "spike"), (900, 0, "drain"))
+    found = simulated([kafka(1000)], *PODS, steps=steps, minReplicaCount=0, cooldownPeriod=cooldown_s)
+    assert found["verdicts"][END] == verdict
+    assert ("cooldownPeriod of 3,600 s outlasts" in found["missing"].get("above_floor_at_end", "")) is (verdict != "held")
+
+
+def test_a_total_is_shared_by_the_pods_that_are_ready(simulated):
+    """The HPA multiplies by those, and two are until the first new one has started."""
+    total = kafka(10_000) | {"metricType": "Value"}
+    steps = ((0, 100, "baseline"), (300, 1000, "spike"), (900, 100, "drain"))
+    found = simulated([total], "--pod-rate=100", "--partitions=24", "--start-s=60", steps=steps, minReplicaCount=2)
+    starting = [one["reasons"] for one in found["log"] if one["at"] < 355]
+    assert starting
+    assert all("x 2 ready pods" in " ".join(reasons) for reasons in starting)
+
+
+def test_a_scale_compresses_what_is_in_flight_by_default(simulated):
+    """As a trial at that scale commits."""
+    real, quick = (simulated([kafka(1000)], *PODS, *scale)["consumers"]["in_flight_s"] for scale in ((), ("--scale=quick",)))
+    assert (real, quick) == (2.5, pytest.approx(2.5 / 30, rel=0.01))
+
+
+@pytest.mark.parametrize(("rate", "cold"), [(100, False), (300, True)])
+def test_a_group_that_begins_behind_is_named(simulated, rate, cold):
+    """A group that already runs has the pods that its traffic asks for."""
+    notes = simulated([kafka(1000)], *PODS, steps=((0, rate, "baseline"), (300, 500, "spike")), minReplicaCount=2)["notes"]
+    assert any("the group with 2 pods, its floor, where 3 keep up" in line for line in notes) is cold
+
+
+@pytest.mark.parametrize(("zipf", "hot"), [(0, False), (2, True)])
+def test_a_partition_that_no_pod_keeps_up_with_is_named(simulated, zipf, hot):
+    """Its events get older than the group's."""
+    notes = simulated([kafka(1000)], *PODS, zipf=zipf)["notes"]
+    assert any("the hottest partition gets" in line for line in notes) is hot
 
 
 TOPICS = [kafka(200, topic="one"), kafka(200, topic="two"), kafka(100, topic="three")]

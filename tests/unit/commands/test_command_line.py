@@ -120,7 +120,8 @@ STEADY = ["simulate", OBJECT, "--profile={steady}", "--pod-rate=100", START]  # 
 @pytest.mark.parametrize(
     ("flags", "code"),
     [
-        (["simulate", *THEIRS, "--objective-s=60"], 0),
+        (["simulate", *THEIRS, "--objective-s=100"], 0),
+        (["simulate", *THEIRS, "--objective-s=60"], 1),  # at two of five points of a sync
         (["simulate", *THEIRS, "--objective-s=20"], 1),
         (["simulate", *THEIRS, "--objective-s=20", "--fail-on=breached"], 1),
         (["simulate", *THEIRS, "--objective-s=20", "--fail-on=nothing"], 0),
@@ -249,6 +250,9 @@ def test_the_authors_threshold_is_the_formulas(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == 'lagThreshold: "1"'
     assert "the least there is" in lines[-1]
+    for slo, said in (("6", True), ("7", False)):
+        assert main(["threshold", "--rate=100", f"--slo={slo}"]) == 0
+        assert ("up to 500 messages in flight" in capsys.readouterr().out) is said
 
 
 @given(st.floats(1, 1e5), st.floats(0.1, 3600))

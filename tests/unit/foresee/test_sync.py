@@ -22,6 +22,7 @@ from lab.model import hpa
 from tests.unit.foresee.groups import EVEN, step
 
 NAMES = {"bootstrapServers": "kafka:9092", "consumerGroup": "g"}
+CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "50"}}
 SIDECAR = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "60", "containerName": "app"}}
 TWO_A_MINUTE = {"scaleUp": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]}}
 
@@ -126,10 +127,9 @@ def test_from_zero_and_to_zero_it_is_keda(answer):
 
 def test_each_trigger_is_told_what_it_sees(answer):
     """By topic, type or index; the largest proposal wins, and lag beyond a trigger's partitions doesn't count."""
-    cpu = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "50"}}
     cron = {"type": "cron", "metadata": {"timezone": "UTC", "start": "0 8 * * *", "end": "0 9 * * *", "desiredReplicas": "3"}}
     query = {"type": "prometheus", "metadata": {"serverAddress": "http://p", "query": "up", "threshold": "0.5"}}
-    content = written(cpu, kafka("a"), kafka("b", partitionLimitation="0-1"), cron, query)
+    content = written(CPU, kafka("a"), kafka("b", partitionLimitation="0-1"), cron, query)
     flags = "--lag a=21 --lag b=70 --partitions 6 --value cpu=80 --value 4=1 --at 2026-01-15T08:30:00Z --replicas 4"
     found = answer(content, flags)
     assert [(one["metric"], one["proposal"]) for one in found["triggers"]] == [(80, 7), (21, 3), (20, 2), (3, 3), (1, 2)]
@@ -168,6 +168,7 @@ def test_the_persistent_lag_scaler_sees_a_lag_that_has_lasted(answer):
         ([kafka(partitionLimitation="9")], "--lag=1,2", "spec.triggers[0]: 'no partition of topic"),
         ([kafka(partitionLimitation="9")], "--lag=1 --partitions=3", "--partitions: 3 is not allowed; allowed: one that"),
         ([{"type": "external", "metadata": {"scalerAddress": "s:1"}}], "--value=1", "spec.triggers: 'external' is not"),
+        ([kafka(), CPU], "--lag=1,2 --value=cpu=500m", "command line: --value: '500m' is not allowed; allowed: percent of the"),
         ([kafka(), SIDECAR], "--lag=1,2 --value=cpu=50", "spec.triggers[1].metadata.containerName: 'app' is not allowed"),
     ],
 )
@@ -198,15 +199,14 @@ def test_a_sync_is_the_first_of_a_simulation(lags, replicas, metadata, behavior,
     scaler = Scaler(scaled, Situation(step(1, 1), EVEN, Consumers(1.0, 1.0)))
     scaler.replicas = replicas
     nothing = np.zeros(len(lags))
-    simulated = scaler.sync(Seen(0.0, np.array(lags, dtype=float), nothing, nothing, []))
+    simulated = scaler.sync(Seen(0.0, np.array(lags, dtype=float), nothing, nothing, [0.0] * replicas))
     assert sync.sync(scaled, [lags], replicas, sync.memory((), 0)).decided == simulated
 
 
 @given(some.integers(0, 10**6), some.integers(1, 100))
 def test_the_use_of_pods_is_as_given(percent, replicas):
     """Percent of a request, of any number of pods: the HPA reads it back whole."""
-    cpu = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "50"}}
-    scaled = scaledobject.parse(written(cpu), "so.yaml")
+    scaled = scaledobject.parse(written(CPU), "so.yaml")
     (one,) = sync.sync(scaled, [Fraction(percent)], replicas, sync.memory((), 0)).triggers
     assert one.arithmetic is not None
     assert f"ratio {percent / 50:.4g} of {replicas} pods" in one.arithmetic
