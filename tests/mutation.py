@@ -43,13 +43,14 @@ JUDGE = {  # by module, the tests in tests/unit/judge
     "quantity": ("quantity", "runs", "origin"),
     "samples": ("statistics",),
 }
-MEASURES = ("kills", "validity", "faults", "fault_tally")
+MEASURES = ("kills", "validity", "fault_tally")
 RECONCILE = ("tests/unit/record/test_reconcile.py", "tests/unit/record/test_fold.py")
 ZERO_LOSS = ("tests/unit/scenarios/zero_loss/test_measures.py",)
 TESTS: Mapping[str, Sequence[str]] = {  # by module, whose tests start no service
     **{f"lab/judge/{name}.py": [f"tests/unit/judge/test_{one}.py" for one in tests] for name, tests in JUDGE.items()},
     **{f"lab/measure/{name}.py": [f"tests/unit/measure/test_{name}.py"] for name in MEASURES},
     "lab/measure/commits.py": [f"tests/unit/measure/test_{name}.py" for name in ("kills", "faults")],
+    "lab/measure/faults.py": [f"tests/unit/measure/test_{name}.py" for name in ("faults", "fenced")],
     "lab/measure/delivery.py": [f"tests/unit/measure/test_{name}.py" for name in ("delivery", "progress")],
     **{f"tests/scenarios/zero_loss/measure/{name}.py": ZERO_LOSS for name in ("deadletters", "failover")},
     **{f"lab/record/ledger/{name}.py": RECONCILE for name in ("fold", "reconcile")},

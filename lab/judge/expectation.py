@@ -44,10 +44,10 @@ class Expectations:
         """
         if verdict.kind != "claim" or verdict.measured is None or verdict.verdict not in (HELD, BREACHED):
             return verdict
-        one = verdict.repeats
-        held, runs = (one.held, one.n) if one else (int(verdict.verdict == HELD), 1)
+        one, holds = verdict.repeats, verdict.verdict == HELD
+        held, runs = (one.held, one.n) if one else (int(holds), 1)
         known = self.known.get(test, {}).get(verdict.why)
-        if known is None and verdict.verdict == HELD:
+        if known is None and holds:
             return verdict
         now = f"now held {held} of {runs} ({verdict.measured:.4g} {verdict.unit})"
         if known is None:
@@ -57,7 +57,7 @@ class Expectations:
         return _noted(verdict, f"as expected: {known}", as_expected=True)
 
 
-def _noted(verdict: Verdict, note: str, *, as_expected: bool) -> Verdict:
+def _noted(verdict: Verdict, note: str, as_expected: bool) -> Verdict:
     return replace(verdict, note="; ".join(filter(None, (verdict.note, note))), as_expected=as_expected)
 
 
@@ -69,8 +69,7 @@ def chance(held: int, runs: int, known_held: int, known_runs: int) -> float:
     few runs itself. A binomial test at that rate would take the first run that held, after none did, for a difference.
     """
     both = held + known_held
-    fewest, most = max(0, both - known_runs), min(runs, both)
-    ways = [comb(runs, count) * comb(known_runs, both - count) for count in range(fewest, most + 1)]
+    ways = [comb(runs, count) * comb(known_runs, both - count) for count in range(both + 1)]  # 0 for more than there are
     seen = comb(runs, held) * comb(known_runs, known_held)
     return sum(way for way in ways if way <= seen) / sum(ways)
 
@@ -81,7 +80,7 @@ def read(file: Path, suite: str) -> Expectations:
     for name, tests in suites.items():
         for test, claims in tests.items():
             for sentence, known in claims.items():
-                if not 0 <= known.held <= known.of or known.of == 0:
+                if not 0 <= known.held <= known.of or not known.of:
                     allowed = f"0 to {known.of}, the runs, of which there is 1 at least"
                     raise InputError(file, f"{name}.{test}.{sentence}.held", known.held, allowed)
     if suite not in suites:

@@ -58,14 +58,14 @@ def commits_of(record: Record, partitions: Collection[int]) -> dict[int, Commits
     """
     if record.inputs.brokers:
         raise NoData("a broker of the trial's own may store a message much later than it was handed over")
-    late_s = max(tallied(record, "late_max_ms")[0]) / 1000
-    handed: dict[int, list[Array]] = {number: [] for number in partitions}
+    (late_ms,) = tallied(record, "late_max_ms")
+    handed: dict[int, list[Array]] = {number: [np.array([])] for number in partitions}
     for numbers, times in record.event_parts("partition", "ts"):  # ns
         for number, own in handed.items():
             own.append(times[numbers == number] / 1e9)
-    lag = record.partition_lag
-    parts = {number: np.sort(np.concatenate([*own, np.empty(0)])) for number, own in handed.items()}
-    return {number: _commits(lag[lag["partition"] == number], own, STORED_S + late_s) for number, own in parts.items()}
+    lag, late_s = record.partition_lag, STORED_S + max(late_ms) / 1000
+    parts = {number: np.sort(np.concatenate(own)) for number, own in handed.items()}
+    return {number: _commits(lag[lag["partition"] == number], own, late_s) for number, own in parts.items()}
 
 
 def _commits(rows: pd.DataFrame, handed: Array, late_s: float) -> Commits:

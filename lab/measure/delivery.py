@@ -64,12 +64,12 @@ def delivery(record: Record) -> Delivery:
     lost, copies = ledger.lost_messages + ahead, ledger.doubled_messages + ledger.both_messages + ledger.buried_again
     if len(ids := record.trial.topic_ids) == 1:
         raise NoData("the topic's id could not be read when the trial was over")
-    topics = len(set(ids)) or None
+    topics = len(set(ids))
     behind, ends = int(uncommitted(record).number), sum(part.end for part in record.offsets.values())
     unreached, drained = ledger.unseen_messages - ahead, record.inputs.until == DRAINED
     settled = drained and record.trial.ended == COMPLETE
     differences = {
-        "messages on another topic than the one that was made": ledger.produced if (topics or 1) > 1 else 0,
+        "messages on another topic than the one that was made": ledger.produced if topics > 1 else 0,
         "messages on the topic a second time": ledger.resent,
         "offsets missing in the log": abs(ledger.holes),  # fewer than none: an event is there twice
         "offsets of the logs' ends that the ledger does not have": abs(ends - ledger.produced - ledger.holes),
@@ -100,7 +100,7 @@ def delivery(record: Record) -> Delivery:
         both=ledger.both_messages,
         uncommitted=behind,
         copies=copies,
-        topics=topics,
+        topics=topics or None,
         unaccounted=sum(differences.values()),
         named=tuple(f"{count:,} {words}" for words, count in differences.items() if count),
         ranges=tuple(
@@ -164,7 +164,7 @@ def passed_over(record: Record, partitions: Collection[int] | None = None) -> in
     for one in ledger.unseen:
         if partitions is None or one.partition in partitions:
             committed = offsets[one.partition].committed if one.partition in offsets else None
-            below += max(0, min(one.last + 1, committed or 0) - one.first)
+            below += max(0, min(one.last + 1, committed or one.first) - one.first)
     return below
 
 
@@ -183,8 +183,8 @@ def _between(steps: dict[str, int]) -> dict[str, int]:
     found: dict[str, int] = {}
     for before, after in pairwise(steps):
         less = steps[before] - steps[after]
-        words = f"messages {before} and not {after}" if less >= 0 else f"messages {after} and not {before}"
-        found[words] = abs(less)
+        found[f"messages {before} and not {after}"] = max(0, less)
+        found[f"messages {after} and not {before}"] = max(0, -less)
     return found
 
 

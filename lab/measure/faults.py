@@ -151,13 +151,13 @@ def fenced(record: Record, by_faults: Sequence[Loss]) -> Iterator[Loss]:
         first = min((one.t - one.seconds for one in own), default=gone.t)
         over = min(first, _taken_over(record, gone, since))
         begun = next((start for start, end in spans if start <= over <= end), over)
-        away = [t for t, back in outages if t <= over and back >= max(since, begun) - 2 * each_s]
+        away = [t for t, back in outages if back >= max(since, begun) - 2 * each_s]
         yield Loss(gone.pod, first, max(since, min([begun, *away])) - 2 * each_s, gone.t)
 
 
 def _taken_over(record: Record, gone: Report, since: float) -> float:
-    """When another was first given one of the partitions of ``gone``, after ``since`` and before its own report; else then."""
-    given = (one for one in record.handovers if one.event == GIVEN and one.pod != gone.pod and since < one.t < gone.t)
+    """When another was first given a partition of ``gone`` after that had been given it, at ``since``; else ``gone.t``."""
+    given = (one for one in record.handovers if one.event == GIVEN and since < one.t)
     return next((one.t for one in given if set(one.partitions) & set(gone.partitions)), gone.t)
 
 
@@ -166,7 +166,7 @@ def _refused(record: Record, gone: Report) -> bool:
     events = record.group_events
     own = events[(events["pod"] == gone.pod) & (events["t"] < gone.t)].sort_values("t", kind="stable")
     last = reports(own.tail(1), ["commit_failed"])
-    return bool(last) and bool(set(last[0].partitions) & set(gone.partitions))
+    return any(set(one.partitions) & set(gone.partitions) for one in last)
 
 
 @quantity("receipts", "receipts of a member that went back in a partition that it had kept")

@@ -41,9 +41,10 @@ class ConsumerKill(Measure):
 def consumer_kill(record: Record) -> ConsumerKill:
     """Measure the one kill of the trial; no data when there was none, or what is doubled is not all named."""
     faults = record.trial.faults
-    if len(faults) != 1 or faults[0].fault != KILL:
+    if [one.fault for one in faults] != [KILL]:
         raise NoData(f"{len(faults)} faults: one kill is measured")
-    t, pod = faults[0].t, known(faults[0].pod, "pod that was killed")
+    (kill,) = faults
+    t, pod = kill.t, known(kill.pod, "pod that was killed")
     owned = record.owners(t).get(pod, frozenset())
     ledger, receipts = record.reconciliation, record.receipts
     found = explained(record, [Loss(pod, t, -math.inf, t)], commits(record))
@@ -93,7 +94,7 @@ def explained(record: Record, losses: Sequence[Loss], seen: Mapping[int, Commits
         for loss in losses:
             own = (here["pod"] == loss.pod) & (here["end"] > loss.after) & (here["end"] <= loss.until)
             flying = _in_flight(here[own], one, loss, seen.get(one.partition))
-            found = (_copies(flying, one) > 0) & (_copies(here[~own & (here["end"] > loss.t)], one) > 0)
+            found = np.logical_and(_copies(flying, one), _copies(here[~own & (here["end"] > loss.t)], one))
             by_losses += found
             if found.any():
                 oldest_s = max(oldest_s, loss.t - float(flying["end"].min()))
@@ -137,9 +138,9 @@ def _covering(receipts: pd.DataFrame, place: Range) -> pd.DataFrame:
     return receipts[here]
 
 
-def _copies(receipts: pd.DataFrame, place: Range) -> npt.NDArray[np.int64]:
+def _copies(receipts: pd.DataFrame, place: Range) -> npt.NDArray[np.intp]:
     """How many of ``receipts`` cover each offset of ``place``."""
-    edges = np.zeros(place.last - place.first + 2, dtype=np.int64)
-    np.add.at(edges, receipts["first"].clip(lower=place.first).to_numpy() - place.first, 1)
-    np.add.at(edges, receipts["last"].clip(upper=place.last).to_numpy() - place.first + 1, -1)
-    return np.cumsum(edges)[:-1]
+    first, last = (np.sort(receipts[name].to_numpy()) for name in ("first", "last"))
+    offsets = np.arange(place.first, place.last + 1)
+    copies: npt.NDArray[np.intp] = np.searchsorted(first, offsets, side="right") - np.searchsorted(last, offsets)
+    return copies

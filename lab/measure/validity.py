@@ -113,7 +113,7 @@ def _allowed_s(record: Record) -> float:
     times = [end - start for start, end, _ in record.profile.phases()]
     times += [one.applied_s for one in fidelity.times(record.policy, fidelity.REAL)]
     times += [record.scale.hpa_sync_s] if record.policy.hpa else []
-    return PART * min(one for one in times if one > 0)
+    return PART * min(filter(None, times))
 
 
 def _clock(record: Record) -> float:
@@ -177,7 +177,7 @@ def _order(record: Record) -> int:
     through = receipts.groupby("partition")["last"].cummax().groupby(partition).shift()
     twice = partition[receipts["first"] <= through].unique()
     early = receipts["start"] < receipts.groupby("partition")["end"].shift()
-    return int((early & ~partition.isin(twice)).sum())
+    return int(early.mask(partition.isin(twice), False).sum())
 
 
 def _rounding(record: Record) -> float:

@@ -127,19 +127,20 @@ def _mark(seqs: dict[int, Bits], seq: Longs) -> None:
 
 def _runs(partition: Longs, offset: Longs, crc: Longs, ends: Mapping[int, Longs]) -> pa.RecordBatch:
     """The runs of a batch, and the receipts' ends in them."""
-    if (np.diff(partition) < 0).any() or ((np.diff(offset) < 0) & (np.diff(partition) == 0)).any():
+    steps = np.diff(partition)
+    if (np.where(steps, steps, np.diff(offset)) < 0).any():  # not in order
         order = np.lexsort((offset, partition))
         partition, offset, crc = partition[order], offset[order], crc[order]
-    follows = (np.diff(offset) == 1) & (np.diff(partition) == 0)
-    begins = np.flatnonzero(np.concatenate(([True], ~follows)))
+    ahead = np.where(np.diff(partition), 0, np.diff(offset))  # of the one before it in its partition
+    begins = np.flatnonzero(np.concatenate(([True], ahead != 1)))
     lengths = np.diff(np.append(begins, len(offset)))
     through = np.cumsum(crc)
-    before = np.where(begins > 0, through[begins - 1], 0)
+    before = through[begins] - crc[begins]
     lasts = begins + lengths - 1
     rows = [_rows(RUN, partition=partition[begins], key=offset[begins], count=lengths, sum=through[lasts] - before)]
-    parts = np.append(np.flatnonzero(np.diff(partition, prepend=-1)), len(partition))
-    for begin, end in pairwise(parts):
-        wanted = ends.get(int(partition[begin]))
+    numbers, firsts = np.unique(partition[begins], return_index=True)
+    for number, (begin, end) in zip(numbers, pairwise(np.append(begins[firsts], len(offset))), strict=True):
+        wanted = ends.get(int(number))
         if wanted is None:
             continue
         own = offset[begin:end]
@@ -157,7 +158,8 @@ def _runs(partition: Longs, offset: Longs, crc: Longs, ends: Mapping[int, Longs]
                 sum=through[places] - before[run],
             )
         )
-    return pa.Table.from_batches(rows).combine_chunks().to_batches()[0]
+    (whole,) = pa.Table.from_batches(rows).combine_chunks().to_batches()
+    return whole
 
 
 def _rows(kind: int, **columns: object) -> pa.RecordBatch:

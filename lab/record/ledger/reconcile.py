@@ -116,8 +116,12 @@ def check(events: Folded, said: pd.DataFrame, dead_letters: pd.DataFrame | None 
 
 def _check_form(receipts: pd.DataFrame) -> None:
     """Raise a :class:`LabFault` when one of ``receipts`` is none."""
-    wrong = receipts.isna().any(axis=1) | (receipts["first"] < 0)
-    wrong |= (receipts["first"] > receipts["last"]) | (receipts["start"] > receipts["end"])
+    checked = receipts.isna().assign(
+        below_0=receipts["first"] < 0,
+        backwards=receipts["first"] > receipts["last"],
+        back_in_time=receipts["start"] > receipts["end"],
+    )
+    wrong = checked.any(axis=1)
     if wrong.any():
         raise LabFault(f"{wrong.sum()} of {len(receipts)} receipts lack a field or have their ends the wrong way round")
 
@@ -128,9 +132,12 @@ def _lengths(ranges: pd.DataFrame) -> pd.Series[int]:
 
 
 def _bounds(log: pd.DataFrame, receipts: pd.DataFrame, dead: pd.DataFrame) -> pd.DataFrame:
-    """By partition: ``n`` messages, ``log_end`` (the last offset + 1), ``seen`` (the last receipt's or letter's + 1), or 0."""
+    """By partition: ``n`` messages, ``log_end`` (the last offset + 1) and ``seen``, the last offset of a receipt or a letter.
+
+    Each is 0 where there is none. No gap is at ``seen`` itself: it is before that, or it is behind.
+    """
     through = pd.concat([receipts[["partition", "last"]], dead.rename(columns={"offset": "last"})])
-    seen = through.groupby("partition")["last"].max() + 1
+    seen = through.groupby("partition")["last"].max()
     columns = {"n": log["n"], "log_end": log["log_end"], "seen": seen}
     both = log.index.union(seen.index)
     return pd.DataFrame({name: column.reindex(both, fill_value=0) for name, column in columns.items()}, index=both)
@@ -153,17 +160,19 @@ def _coverage(receipts: pd.DataFrame, dead: pd.DataFrame, bounds: pd.DataFrame) 
     # A partition's changes sum to 0, so the depth needs no start anew. Its last mark begins no range: it is beyond the log.
     parts = marks.assign(
         first=marks["at"],
-        last=marks["at"].shift(-1, fill_value=0) - 1,
+        last=np.roll(marks["at"].to_numpy(), -1) - 1,
         depth=marks["change"].cumsum(),
-        also_dead=marks["letters"].cumsum() > 0,
+        also_dead=marks["letters"].cumsum().astype(bool),
     )
     parts = parts.join(bounds, on="partition")
-    depth, beyond = parts["depth"], parts["first"] >= parts["log_end"]
-    kind = np.select(
-        [beyond & (depth > 0), beyond, depth > 1, depth == 1, parts["also_dead"], parts["first"] >= parts["seen"]],
-        ["phantom", "none", "doubled", "once", "dead", "unseen"],
+    depth, covered = parts["depth"], parts["depth"].astype(bool)
+    in_log = np.select(
+        [depth > 1, covered, parts["also_dead"], parts["first"] >= parts["seen"]],
+        ["doubled", "once", "dead", "unseen"],
         "lost",
     )
+    beyond = np.where(covered, "phantom", "none")
+    kind = np.where(parts["first"] >= parts["log_end"], beyond, in_log)
     copies = np.where(kind == "doubled", depth - 1, 1)
     parts = parts.assign(kind=kind, count=(parts["last"] - parts["first"] + 1) * copies)
     # Neighbours of one kind are one range.

@@ -63,13 +63,14 @@ def test_arithmetic_goes_block_by_block():
 
 
 def test_runs_of_different_numbers_have_no_blocks():
-    """Nor measures of two of them. Of no run there is nothing to repeat."""
+    """Nor measures of two of them. Of no run there is nothing to repeat, and a measure has none to show."""
     with pytest.raises(ValueError, match="no run"):
         repeated([])
     with pytest.raises(ValueError, match="2 and 3 runs have no blocks"):
         _ = hold(Runs([1, 2])).peak - hold(Runs([1, 2, 3])).peak
     with pytest.raises(ValueError, match="1 and 2 in number: they must be as many"):
         age(Runs([1, 2]), Runs([1]))
+    assert Hold.of_runs([]).runs == ()
     with pytest.raises(ValueError, match="the runs to measure are 0 in number"):
         age(Runs([]), 2)
 

@@ -94,6 +94,12 @@ def test_a_trial_without_a_fault_is_held(tmp_path):
         ),
         ({"ledger": stored(100, holes=-1, resent=1)}, 2, "1 offsets missing in the log"),
         ({"ledger": stored(101, resent=1)}, 2, "1 messages on the topic and not acknowledged"),
+        # The log ends before what was never reached: all of it is committed, and no more.
+        (
+            {"ledger": tail(1, 45, 49), "offsets": LOG | {1: Offsets(45, 45)}},
+            10,
+            "5 offsets of the logs' ends that the ledger does not have",
+        ),
     ],
 )
 def test_a_mutation_breaches(tmp_path, change, wrong, words):
@@ -136,6 +142,10 @@ def test_what_is_committed_and_was_not_processed_is_counted_by_partition(tmp_pat
     made = trial(tmp_path / "one", ledger=ledger, offsets={0: Offsets(50, None), 1: Offsets(50, 44)})
     assert [passed_over(made, among) for among in (None, {0}, {1}, {0, 1}, set())] == [4, 0, 4, 4, 0]
     assert passed_over(trial(tmp_path / "beyond", ledger=ledger, offsets={1: Offsets(50, 60)})) == 10
+    behind = {0: Offsets(50, 44), 1: Offsets(50, 30)}  # other messages are not committed yet
+    assert passed_over(trial(tmp_path / "behind", ledger=ledger, offsets=behind)) == 0
+    many = replace(EXACT, unseen_messages=300, unseen=(Range(0, 0, 299, 300, ()),))
+    assert passed_over(trial(tmp_path / "many", ledger=many, offsets={0: Offsets(300, 299)})) == 299
     none = replace(EXACT, processed=99, unseen_messages=1, unseen=(Range(0, 0, 0, 1, ()),))
     assert passed_over(trial(tmp_path / "none", ledger=none, offsets={0: Offsets(50, None)})) == 0
     for told in (14, 16):

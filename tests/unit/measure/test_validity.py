@@ -24,6 +24,7 @@ TIMES = {"settling": 3, "driving": 10, "ended": 30}
 QUICK = {"name": "quick", "time": 30, "rate": 1}
 POLL = (Compressed("spec.pollingInterval", 60, 2),)
 LAG = CompressedLag("x.lagThreshold", 4500, 150)
+FEW = CompressedLag("x.lagThreshold", 2, 1)
 
 
 def load(folder, **grown):
@@ -112,6 +113,8 @@ def test_a_trial_at_rest_is_valid(tmp_path):
         ("rounding", {"more": {"policy_times": (Compressed("pollingInterval", 15, 1),), "inputs": {"scale": QUICK}}}, 1),
         ("rounding", {"more": {"policy_times": (Compressed("pollingInterval", 20, 1),), "inputs": {"scale": QUICK}}}, 0.5),
         ("rounding", {"more": {"policy_lags": (CompressedLag("x.lagThreshold", 10, 8),)}}, 0.2),
+        # One message at four tenths of the rate stands for 2.5.
+        ("rounding", {"more": {"policy_lags": (FEW,), "inputs": {"scale": {"rate": 0.4}}}}, 0.25),
         ("", {"more": {"policy_lags": (LAG,), "policy_times": POLL, "inputs": {"scale": QUICK}}}, 0),
         # An activation is rounded down, and a time of 0 stays one.
         ("", {"more": {"policy_lags": (CompressedLag("x.activationLagThreshold", 10, 5),)}}, 0),
@@ -141,6 +144,12 @@ def test_lateness_is_judged_by_the_shortest_time_of_a_compressed_trial(tmp_path)
     assert validity(built(tmp_path, 250, more=more)).lateness.number == pytest.approx(0.25 / 0.5)
 
 
+def test_a_rounding_has_nine_digits(tmp_path):
+    """A float's last digits are no change."""
+    made = built(tmp_path, more={"policy_lags": (CompressedLag("x.lagThreshold", 3, 2),)})
+    assert validity(made).rounding.value == 0.333333333
+
+
 def test_a_record_of_before_has_no_load_and_no_times(tmp_path):
     """Those gates are "no data", and the trial is not known to be valid; the others have their numbers.
 
@@ -164,7 +173,8 @@ def test_few_readings_are_no_data(tmp_path):
     until = {ended: lacking(sealed(tmp_path, times=TIMES | {"ended": ended})) for ended in (11, 11.5, 20)}
     machine = {"steal", "cpu_pressure", "io_pressure", "memory_pressure", "foreign_load"}
     assert until == {11: machine | {"scrape_gap"}, 11.5: machine, 20: set()}
-    assert lacking(built(tmp_path, own_s=0.0, others_s=5.0)) == {"foreign_load"}
+    for own_s in (0.0, -1.0):
+        assert lacking(built(tmp_path, own_s=own_s, others_s=5.0)) == {"foreign_load"}
     assert lacking(built(tmp_path, done=())) == {"order"}
 
 

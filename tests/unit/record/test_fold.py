@@ -70,6 +70,60 @@ def test_of_many_events_little_is_left() -> None:
     assert sum(one.num_rows for one in out) == 2 * len(receipts) + 10 + 5 + 4  # ends, runs, bins, bitmaps
 
 
+PLACES = [(partition, offset) for partition in (0, 1) for offset in range(50)]
+
+
+@pytest.mark.parametrize(
+    "places", [PLACES, PLACES[::-1], sorted(PLACES, key=lambda place: place[::-1])], ids=["in order", "backwards", "by turns"]
+)
+def test_of_a_batch_in_any_order_a_run_of_each_partition_is_left(places: list[tuple[int, int]]) -> None:
+    """It is sorted before it is cut."""
+    partition, offset = np.array(places).T
+    table = pa.table({"partition": partition, "offset": offset, "seq": offset, "ts": offset, "crc": offset})
+    assert sum(one.num_rows for one in fold(table.to_batches(), {})) == 2 + 1 + 1  # runs, a bin, a bitmap
+
+
+def test_the_sums_of_several_batches_are_put_together() -> None:
+    """Of each end that the log has its crc and the sum up to it, and of each partition its messages and its end.
+
+    The batches have holes, partitions that are in two of them, and one whose offsets go on where another's stop.
+    """
+    logged = [
+        *((0, 0, 11), (0, 2, 7), (0, 3, 5), (1, 4, 13), (1, 5, 3), (1, 6, 9), (1, 8, 2), (2, 0, 21)),
+        *((1, 0, 4), (1, 1, 6), (1, 2, 8), (1, 3, 10)),
+        *((0, 4, 1), (0, 5, 20), (2, 1, 17)),
+    ]
+    ranges = [(0, 0, 0), (0, 2, 3), (0, 1, 5), (1, 0, 3), (1, 4, 6), (1, 8, 8), (2, 0, 1)]
+    rows = [(partition, offset, seq, 0, crc) for seq, (partition, offset, crc) in enumerate(logged)]
+    found = folded(rows, pd.DataFrame(ranges, columns=["partition", "first", "last"]), [[8, 4]])
+    assert found.sums.to_dict("index") == {
+        (0, 0): {"crc": 11, "upto": 11},
+        (0, 2): {"crc": 7, "upto": 18},
+        (0, 3): {"crc": 5, "upto": 23},
+        (0, 5): {"crc": 20, "upto": 44},
+        (1, 0): {"crc": 4, "upto": 4},
+        (1, 3): {"crc": 10, "upto": 28},
+        (1, 4): {"crc": 13, "upto": 41},
+        (1, 6): {"crc": 9, "upto": 53},
+        (1, 8): {"crc": 2, "upto": 55},
+        (2, 0): {"crc": 21, "upto": 21},
+        (2, 1): {"crc": 17, "upto": 38},
+    }
+    assert found.bounds.to_dict("index") == {
+        0: {"n": 5, "log_end": 6},
+        1: {"n": 8, "log_end": 9},
+        2: {"n": 2, "log_end": 2},
+    }
+
+
+def test_the_last_nanosecond_of_a_bin_is_in_it() -> None:
+    """At today's times, which no double tells to the nanosecond. The events of a bin are counted over batches."""
+    edge = 8_500_000_000
+    times = [edge * BIN_NS - 1, edge * BIN_NS, edge * BIN_NS + 1]
+    found = folded([(0, offset, offset, ts, 1) for offset, ts in enumerate(times)], EMPTY, [[1, 1, 1]]).scheduled
+    assert dict(zip(found["bin"], found["messages"], strict=True)) == {edge - 1: 1, edge: 2}
+
+
 START = 1_700_000_000.0
 RECEIPT = st.tuples(
     st.sampled_from(("a", "b")),

@@ -90,6 +90,9 @@ def test_one_anomaly_is_named_alone(name: str, receipts: list[Receipt], named: R
 EDGES: dict[str, dict[int, Partition]] = {
     "nothing at all": {},
     "the last that is seen has an odd offset": {0: Partition(log(10), [batch("a", 0, 7), batch("b", 9, 9)])},
+    "receipts that are in no order": {
+        0: Partition(log(30), [batch("b", 15, 29), batch("a", 0, 9), batch("c", 10, 14, checksum=1)])
+    },
     "letters at odd offsets, of the log's end, and again": {
         0: Partition(log(30), [batch("a", 0, 9), batch("b", 15, 29)], [11, 12, 30, 30])
     },

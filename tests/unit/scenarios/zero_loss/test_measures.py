@@ -174,10 +174,13 @@ def test_a_partition_gives_no_more_than_its_retries_leave():
         ({"acked": 97, "unknown": 3}, {"ledger": replace(EXACT, produced=98, processed=98)}, (0, 0)),  # one of them
         ({"acked": 97, "unknown": 3}, {"ledger": replace(EXACT, produced=96, processed=96)}, (1, 0)),
         ({"acked": 97, "unknown": 1, "failed": 2}, {}, (0, 2)),
-        ({}, {"ledger": replace(EXACT, produced=103, processed=103, resent=3)}, (0, 0)),
+        ({}, {"ledger": replace(EXACT, produced=105, processed=105, resent=5)}, (0, 0)),
         ({}, {"ledger": replace(EXACT, processed=90, lost_messages=10)}, (10, 0)),
+        ({}, {"ledger": replace(EXACT, produced=93, processed=86, lost_messages=7)}, (14, 0)),
         ({}, {"ledger": tail(1, 45, 49), "offsets": {0: Offsets(50, 50), 1: Offsets(50, 45)}}, (5, 0)),
         ({}, {"ledger": tail(1, 45, 49)}, (5, 0)),  # committed, and never processed: lost, and counted once
+        # Committed in part, and 3 were skipped before: 7 are lost, and 6 never reached.
+        ({}, {"ledger": replace(tail(1, 40, 49), lost_messages=3), "offsets": {1: Offsets(50, 44)}}, (13, 0)),
         ({}, {"ledger": tail(1, 45, 49), "offsets": {0: Offsets(50, 50), 1: Offsets(50, 45)}, "until": "replayed"}, (0, 0)),
     ],
 )
@@ -186,6 +189,11 @@ def test_unknown_acknowledgements_are_kept_apart(tally, change, expected, tmp_pa
     found = acknowledged(trial(tmp_path, tallies=(TALLY | tally,), **change))
     assert (found.gone.value, found.surplus.value) == expected
     assert found.stored.value == change.get("ledger", EXACT).produced - change.get("ledger", EXACT).resent
+
+
+def test_without_a_tally_nothing_is_known_to_be_acknowledged(tmp_path):
+    """It says so as the delivery does."""
+    assert acknowledged(trial(tmp_path, tallies=())).gone.why == "the producer left no tally"
 
 
 def death(t):
@@ -202,11 +210,12 @@ def test_a_standstill_ends_with_the_first_receipt_that_begins_after_the_death(tm
     """
     started = {"event": "start_brokers", "result": {"brokers": [2], "in_sync_s": 3.0}}
     start = {"t": 20.0, "until": 23.0, "due": 20.0, "phase": "y"} | started
-    under_way = [built.receipt("a", 9, 10.5, 1, number) for number in (0, 1)]
-    receipts = [*under_way, built.receipt("a", 11, 12, 1, 0), built.receipt("a", 18, 19, 1, 1)]
-    record = built.record(tmp_path, inputs={"partitions": 2}, receipts=receipts, events=(death(10.0), start))
+    others = [{"t": 5.0, "until": 5.0, "due": 5.0, "phase": "x", "event": name, "result": {}} for name in ("grow", "thaw")]
+    under_way = [built.receipt("a", begin, 10.5, 1, number) for number in (0, 1) for begin in (9, 10)]
+    receipts = [*under_way, built.receipt("a", 11, 12, 1, 0), built.receipt("a", 28, 29, 1, 1)]
+    record = built.record(tmp_path, inputs={"partitions": 2}, receipts=receipts, events=(*others, death(10.0), start))
     found = failover(record)
-    assert (found.killed.value, found.standstill_s.value, found.in_sync_s.value) == (1, 9.0, 3.0)
+    assert (found.killed.value, found.standstill_s.value, found.in_sync_s.value) == (1, 19.0, 3.0)
     found = failover(built.record(tmp_path / "still", inputs={"partitions": 2}, receipts=[], events=(death(10.0),)))
     assert found.standstill_s.value is None
     assert "no broker was killed" in failover(built.record(tmp_path / "alive", receipts=[])).killed.why
