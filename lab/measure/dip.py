@@ -24,11 +24,13 @@ no step, each second that is over in one belongs to that step: a small fall befo
 
 **Noise.** The depth of the worst second that belongs to no step of the same record: nothing happened to the group in it.
 
-**Recovery.** From the cause of the deepest fall until the rate is back at 95 % of that fall's reference for good: no later
-second that is judged and belongs to the step is below. It is back when it is first seen so: seconds that can't be judged show
-nothing. The cause is the last of these before the fall: the step itself, or a member that subscribes or leaves.
+**Recovery.** Falls with less than 5 s of judged seconds between them are one: the group was not back for good. Each counts from
+its cause until the rate is back at 95 % of the reference of its deepest second. The cause is the last of these before the fall,
+and after the fall before it: the step itself, or a member that subscribes or leaves. Where none is there the fall is its own
+cause. So the start of 20 processes and the join of their members 45 s later are two falls, as they are to a reader. It is back
+when it is first seen so: seconds that can't be judged show nothing. The step's is the longest.
 
-**Forgone.** The integral of (reference - rate) over that time, where the rate is below 95 % of that fall's reference.
+**Forgone.** The integral of (reference - rate) over all falls of the step, where the rate is below 95 % of the reference.
 """
 
 from __future__ import annotations
@@ -61,9 +63,9 @@ class Dip:
     """One step of ``kind`` (up, down, control, other) from ``before`` to ``after`` replicas at ``t`` until ``until`` (epoch s).
 
     ``judged_s`` are its seconds with work for every partition, ``dry_s`` those without. ``reference`` (messages/s),
-    ``depth`` (0 to 1), ``recovery_s`` and ``forgone`` (messages) are those of its deepest fall, None where no second is judged.
-    ``recovery_s`` and ``forgone`` are 0 where the rate was never below 95 %. ``recovery_s`` is inf where the last judged second
-    is below. ``noise`` is that of the record, None with less than 3 s of work that belong to no step.
+    ``depth`` (0 to 1) are those of its deepest second, ``recovery_s`` of its longest fall, ``forgone`` (messages) of all; None
+    where no second is judged, and 0 where the rate was never below 95 %. ``recovery_s`` is inf where the last judged second is
+    below. ``noise`` is that of the record, None with less than 3 s of work that belong to no step.
 
     ``moved`` partitions have another owner after the step, or none. ``settle_s`` is from ``t`` to the last handover, None
     without one and for a control step.
@@ -240,21 +242,11 @@ def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, 
     changes = [change.t for change in record.handovers if step.t <= change.t <= step.until]
     dry = found.dry & (found.seconds.starts >= step.t) & (found.shown <= step.until)
     moving = (found.shown >= step.t) & (found.shown <= max([step.t, *changes]) + SECOND_S)
-    rates, reference, depth, back, forgone = found.seconds.rates, None, None, None, None
+    reference, depth, back, forgone = None, None, None, None
     deepest = own[np.argmax(depths[own])] if len(own) else None
     if deepest is not None and (depths[deepest] > 1 - BACK or found.judged[moving].mean() >= ENOUGH):
         reference, depth = float(found.able()[deepest]), float(depths[deepest])
-        begun = max(found.begun[deepest], own[0])
-        able, judged = found.able(found.references[deepest]), np.flatnonzero(found.judged)
-        after = judged[(judged > own[-1]) & (judged <= own[-1] + LOOKBACK_S / GRID_S)]
-        later = np.append(judged[(judged >= begun) & (judged <= own[-1])], after[:1])
-        below = later[rates[later] < BACK * able[later]]
-        forgone = float((able[below] - rates[below]).sum() * GRID_S)
-        back = 0.0
-        if len(below):
-            cause = causes[(causes > step.t) & (causes <= found.shown[begun])].max(initial=step.t)
-            seen = later[later > below[-1]]
-            back = float(found.shown[seen[0] - 1] - cause) if len(seen) else math.inf
+        back, forgone = _recovery(found, own, depths, np.append(step.t, causes[causes > step.t]))
     return Dip(
         kind=step.kind,
         t=step.t,
@@ -271,3 +263,34 @@ def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, 
         moved=moved_partitions(record.handovers, step.t, step.until),
         settle_s=changes[-1] - step.t if changes and step.kind != "control" else None,
     )
+
+
+def _recovery(found: Falls, own: Places, depths: Array, causes: Array) -> tuple[float, float]:
+    """The longest recovery of the falls in a step, s, and what is forgone in all, messages.
+
+    The seconds at the places ``own`` belong to the step. Its ``causes`` are sorted times, the first of which is the step's.
+    """
+    judged, rates = np.flatnonzero(found.judged), found.seconds.rates
+    after = judged[(judged > own[-1]) & (judged <= own[-1] + LOOKBACK_S / GRID_S)]
+    longest = forgone = 0.0
+    since = -math.inf  # the end of the fall before
+    left = own[depths[own] > 1 - BACK]
+    while len(left):
+        begun = max(found.begun[left[0]], own[0])
+        fall = _without_pause(left, judged)
+        able = found.able(found.references[fall[np.argmax(depths[fall])]])
+        later = np.append(judged[(judged >= begun) & (judged <= own[-1])], after[:1])
+        below = _without_pause(np.union1d(fall, later[rates[later] < BACK * able[later]]), judged)
+        forgone += float(np.maximum(able[below] - rates[below], 0).sum() * GRID_S)
+        known = causes[(causes > since) & (causes <= found.shown[begun])]
+        seen = later[later > below[-1]]
+        since = float(found.shown[seen[0] - 1]) if len(seen) else math.inf
+        longest = max(longest, since - float(known[-1] if len(known) else found.seconds.starts[begun]))
+        left = left[left > below[-1]]
+    return longest, forgone
+
+
+def _without_pause(places: Places, judged: Places) -> Places:
+    """The first of ``places`` with less than SETTLED_S of ``judged`` places between one and the next."""
+    between = np.diff(np.searchsorted(judged, places)) - 1
+    return np.split(places, np.flatnonzero(between * GRID_S >= SETTLED_S) + 1)[0]

@@ -37,8 +37,8 @@ WHOLE = {"profile": "acceptance", "policy": "recommended", "workload": slim(star
 SPEED, WHOLE_SPEED = 180_000, 230_000
 
 
-def judge_section_5(record, evidence):
-    """Every line of text 1, section 5, in the runs of one policy."""
+def judge_section_5(record, evidence, backlog):
+    """Every line of text 1, section 5, in the runs of one policy; the control is a ``backlog`` of so many lagThresholds."""
     evidence.sign_off(record)
     reacted, drained, scaling, dip = reaction(record), drain(record), scaling_cost(record), worst_dip(record)
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
@@ -56,7 +56,7 @@ def judge_section_5(record, evidence):
             reacted.total_s < compressed(REACTION_S, record[0].scale.time),
             "the first new pod is at work in time, though a scale does not divide all of its start",
         )
-        claim.control(drained.peak_lag >= 20 * record[0].lag_threshold, "a backlog worth draining was built", DESIGN)
+        claim.control(drained.peak_lag >= backlog * record[0].lag_threshold, "a backlog worth draining was built", DESIGN)
         claim(
             drained.rise_over_commits <= 1,
             "lag falls until it is at one lagThreshold, but for what arrives between two commits",
@@ -77,7 +77,7 @@ def judge_section_5(record, evidence):
 @allure.story("A 10x spike is answered, drained and given back, and nothing is lost")
 def test_a_10x_spike_is_answered_drained_and_given_back(trials, evidence):
     """A spike, on the policy of the experiments."""
-    judge_section_5(trials.run(**SHORT), evidence)
+    judge_section_5(trials.run(**SHORT), evidence, backlog=20)
 
 
 @pytest.mark.acceptance
@@ -91,4 +91,4 @@ def test_one_policy_holds_bursts_a_spike_and_the_way_back(trials, evidence):
     paid = cost(record)
     price = {"oldest event, s": oldest(record), "pod-minutes": paid.pod_minutes, "idle ratio": paid.idle_ratio}
     evidence.report("price", price)
-    judge_section_5(record, evidence)
+    judge_section_5(record, evidence, backlog=13)  # the spike leaves 60,000 events, whatever the policy

@@ -102,6 +102,18 @@ def test_it_is_back_when_it_stays_back(tmp_path):
     assert only(tmp_path / "down", flow((0, 200, 2), (24, 100, 2))).recovery_s == math.inf
 
 
+@pytest.mark.parametrize(("at", "event", "back_s"), [(29, "subscribed", 2.66), (29, "joined", 2.96), (21, "subscribed", 2.96)])
+def test_falls_that_lie_apart_are_judged_apart(tmp_path, at, event, back_s):
+    """A quarter less for 1 s at the step, and for 2 s from 29.5 s on: that counts from the member that came, or from itself.
+
+    What came before the group was back from the first fall is no cause of the second.
+    """
+    done = flow((0, 200, 2), (20, 150, 2), (21, 200, 2), (29.5, 150, 2), (31.5, 400, 4))
+    found = only(tmp_path, done, reports=[report(T + at, "c", event), assigned(T + 30, "c", 2)])
+    assert (found.depth, found.recovery_s) == (pytest.approx(0.25), pytest.approx(back_s, abs=0.06))
+    assert found.forgone == pytest.approx(50 * (1 + 2), rel=0.15)
+
+
 def test_a_trough_is_not_its_own_reference(tmp_path):
     """Half of the rate for longer than the look-back, then an eighth: seven eighths are lost, and not three quarters."""
     assert only(tmp_path, flow((0, 200, 2), (24, 100, 2), (31, 25, 2), (33, 400, 4))).depth == pytest.approx(0.875)

@@ -14,9 +14,10 @@ BACK_OFF = "CrashLoopBackOff"
 
 
 class PoisonStall(Measure):
-    """The partition whose message never succeeds, at the trial's end. A ``progress`` of 0 is a stall at that message."""
+    """The partition whose message never succeeds, at the end. A ``progress`` of 0 is a stall at that message, or before it."""
 
     progress = number("messages", "messages of the poisoned partition committed past the poison")
+    short = number("messages", "messages of the poisoned partition not committed before the poison")
     waiting = number("messages", "messages waiting on the poisoned partition")
     others = number("messages", "messages waiting on all other partitions")
     most = number("pods", "most replicas")
@@ -27,7 +28,7 @@ class PoisonStall(Measure):
 
 @measure
 def poison_stall(record: Record) -> PoisonStall:
-    """Measure the poisoned partition. No data without a poison or offsets, and where the group did not come to the poison."""
+    """Measure the poisoned partition. There is no data without a poison, and without offsets."""
     place = Place.parse(record.inputs.workload.poison)
     if place is None:
         raise NoData("the workload has no poison")
@@ -35,14 +36,14 @@ def poison_stall(record: Record) -> PoisonStall:
     offsets = record.trial.offsets
     if partition not in offsets:
         raise NoData(f"no offsets of partition {partition} at the end of the trial")
-    if (committed := offsets[partition].committed or 0) < offset:
-        raise NoData(f"partition {partition} is committed to {committed}, before its poison at {offset}")
+    committed = offsets[partition].committed or 0
     waiting, changes = {number: one.lag for number, one in offsets.items()}, record.scalings
     curve, start, end = record.replicas, record.profile_start, record.end
     begun, until = curve["t"].clip(start, end), curve["t"].shift(-1).fillna(end).clip(start, end)
     above_floor = (curve["desired"] - record.policy.min_replicas).clip(lower=0)
     return PoisonStall(
-        progress=committed - offset,
+        progress=max(0, committed - offset),
+        short=max(0, offset - committed),
         waiting=waiting[partition],
         others=sum(waiting.values()) - waiting[partition],
         most=int(curve["desired"].max()),
