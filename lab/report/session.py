@@ -126,7 +126,8 @@ class SignOff:
 
     ``chart`` is the file of lag, replicas and throughput, ``alt`` what is seen in it, ``board`` the picture of the live board.
     Both are relative to the results, and "" where there is none; ``no_board`` then says why. ``figures`` are those of the
-    lines, as :class:`Case` has them; ``open_lines`` counts those that did not hold or have no number.
+    lines, as :class:`Case` has them; ``open_lines`` counts those that did not hold or have no number. ``policy`` is YAML, as it
+    was applied.
     """
 
     title: str
@@ -139,6 +140,7 @@ class SignOff:
     no_board: str = ""
     figures: dict[str, str] = field(default_factory=dict)
     open_lines: str = ""
+    policy: str = ""
 
 
 @dataclass(frozen=True)

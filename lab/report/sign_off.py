@@ -9,6 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from lab import yamltext
 from lab.judge.aggregate import interval
 from lab.judge.claim import HELD, INVALID, NO_DATA
 from lab.judge.measure import Runs
@@ -52,7 +53,8 @@ def sign_off(
     figures = {f"{line.criterion}: {line.quantity.name}": absence(line.quantity) for line in listed}
     open_lines = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word] and word != HELD)
     sheet = Table(LINES, rows, frozenset({2, 3}))
-    return SignOff(test.name, note, sheet, Table(TRIALS, described), figures=figures, open_lines=open_lines)
+    policy = yamltext.written(runs[0].inputs.policy.content)
+    return SignOff(test.name, note, sheet, Table(TRIALS, described), figures=figures, open_lines=open_lines, policy=policy)
 
 
 def _cells(line: Line, found: Mapping[str, Trial]) -> list[str | Cell]:

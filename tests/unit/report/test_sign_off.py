@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from lab.charts import drawing, timeline
 from lab.judge.claim import judge
@@ -72,6 +73,7 @@ def test_a_line_has_its_number_its_interval_and_its_verdict(runs):
     assert re.fullmatch(r"1 breached, \d+ no data", found.open_lines)
     assert "--scale=standard --repeat=3 --cluster=binary" in found.trials.cells[0][2].text
     assert found.trials.cells[0][3].links[0] == ("run-1", "records/run-1/")
+    assert yaml.safe_load(found.policy) == runs[0].inputs.policy.content
 
 
 def test_what_no_claim_judges_is_shown_and_said_to_be(runs):
