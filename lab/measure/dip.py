@@ -274,11 +274,15 @@ def _recovery(found: Falls, own: Places, depths: Array, causes: Array) -> tuple[
     after = judged[(judged > own[-1]) & (judged <= own[-1] + LOOKBACK_S / GRID_S)]
     longest = forgone = 0.0
     since = -math.inf  # the end of the fall before
-    left = own[depths[own] > 1 - BACK]
+    deepest = own[np.argmax(depths[own])]
+    of_it = found.able(found.references[deepest])  # a rate that sinks slowly is never far below its own reference
+    sunk = own[(own >= found.begun[deepest]) & (rates[own] < BACK * of_it[own])]
+    left = np.union1d(own[depths[own] > 1 - BACK], sunk)
     while len(left):
         begun = max(found.begun[left[0]], own[0])
         fall = _without_pause(left, judged)
-        able = found.able(found.references[fall[np.argmax(depths[fall])]])
+        worst = fall[np.argmax(depths[fall])]
+        able = found.able(found.references[worst]) if depths[worst] > 1 - BACK else of_it
         later = np.append(judged[(judged >= begun) & (judged <= own[-1])], after[:1])
         below = _without_pause(np.union1d(fall, later[rates[later] < BACK * able[later]]), judged)
         forgone += float(np.maximum(able[below] - rates[below], 0).sum() * GRID_S)
