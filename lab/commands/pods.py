@@ -86,10 +86,8 @@ def read(
     """
     asked: dict[str, Any] = {}
     spread = {"partitions": PARTITIONS, "topics": 1, "entities": ENTITIES}
-    flying, by = (
-        InFlight(CLIENTS_COMMIT_S / scale.time),
-        f"a commit every {CLIENTS_COMMIT_S:g} s, the default of Kafka's clients",
-    )
+    flying = InFlight(CLIENTS_COMMIT_S / scale.time)
+    by = f"a commit every {CLIENTS_COMMIT_S:g} s, the default of Kafka's clients"
     alike = all(record.scale.time == scale.time for record in records)
     real = scale.name == scales.REAL
 

@@ -27,7 +27,8 @@ no step, each second that is over in one belongs to that step: a small fall befo
 **Recovery.** Falls with less than 5 s of judged seconds between them are one: the group was not back for good. Each counts from
 its cause until the rate is back at 95 % of the reference of its deepest second. The cause is the last of these before the fall,
 and after the fall before it: the step itself, or a member that subscribes or leaves. Where none is there the fall is its own
-cause. So the start of 20 processes and the join of their members 45 s later are two falls, as they are to a reader. It is back
+cause. A rate that sinks slowly below 95 % of the reference of the step's deepest second is a fall, too. The start of 20
+processes and the join of their members 45 s later are two falls, as they are to a reader. The rate is back
 when it is first seen so: seconds that can't be judged show nothing. The step's is the longest.
 
 **Forgone.** The integral of (reference - rate) over all falls of the step, where the rate is below 95 % of the reference.

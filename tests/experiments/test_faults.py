@@ -44,7 +44,9 @@ OTHERS = {
     "network": Plan((KILL, *NETWORK)),
     "poison": Plan(work={"poison_rate": 0.002}),
     # Beside 24 pods three brokers leave too little of two cores: the producer was up to 1.8 times too late.
-    "brokers": Plan(KINDS, OWN, "lasting-4500", {"max_replicas": 12}, {"store_slots": 24}, Brokers()),
+    "brokers": Plan(
+        victims=OWN, policy="lasting-4500", changes={"max_replicas": 12}, work={"store_slots": 24}, brokers=Brokers()
+    ),
 }
 pytestmark = [pytest.mark.faults, allure.epic("Scaling on lag"), allure.feature("Faults")]
 

@@ -64,7 +64,7 @@ class Sampler(threading.Thread):
     def sample(self, due: Sequence[State], interval_s: float) -> None:
         """One reading for all of ``due``, spread over a part of ``interval_s`` unless one is new. A state keeps its failure.
 
-        It is the shortest interval on the cluster: who is due before the end waits until then.
+        It is the shortest interval on the cluster: a state that is due before the end waits until then.
         """
         begun, wall = self._registry.clock(), self._wall()
         waiting: dict[tuple[str, str], list[State]] = {}

@@ -107,12 +107,13 @@ class ExternalScaler:
         That there is work is said again after each sampling interval: KEDA drops it while a ScaledObject's status does not
         have the metric yet ("will retry on next activation").
         """
-        said, said_at = False, -math.inf
+        said: bool | None = None
+        said_at = -math.inf
         while True:
             news, now = self._news, self._registry.clock()
             with suppress(ScalerError):
                 active = state.is_active(now)
-                if active != said or said_at == -math.inf or (active and now - said_at >= state.settings.rule.interval_s):
+                if active != said or (active and now - said_at >= state.settings.rule.interval_s):
                     said, said_at = active, now
                     yield pb.IsActiveResponse(result=said)
             await asyncio.wait([news])
