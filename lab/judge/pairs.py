@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from lab.errors import NoData
 from lab.judge.aggregate import enclosing, largest
 from lab.judge.quantity import Quantity, Undecided
+from lab.number_format import many
 
 FEWEST = 6  # pairs whose interval has that confidence
 
@@ -101,11 +102,11 @@ def paired(first: Quantity | Sequence[Quantity], second: Quantity | Sequence[Qua
         raise ValueError(f"paired: {len(one)} runs of the first side and {len(other)} of the second are no pairs")
     name = f"{one[0].name}, first less second"
     differences = tuple((mine - theirs).named(name) for mine, theirs in zip(one, other, strict=True))
-    unit, values = differences[0].unit, [each.value for each in differences if each.value is not None]
-    origin = differences[0].origin
-    if len(values) < len(differences) or any(map(math.isnan, values)):
-        why = next((f"pair {n}: {each.why}" for n, each in enumerate(differences, 1) if each.value is None), "not a number")
-        nothing = Quantity(name, unit, None, why, origin=origin)
+    unit, origin = differences[0].unit, differences[0].origin
+    values = [each.value for each in differences if each.value is not None]
+    lacking = [f"pair {n}: {each.why}" for n, each in enumerate(differences, 1) if each.value is None]
+    if lacking or any(map(math.isnan, walsh_averages(values))):  # infinities of both signs have no middle either
+        nothing = Quantity(name, unit, None, next(iter(lacking), "not a number"), origin=origin)
         return Paired(differences, nothing, nothing, nothing, 0.0, 0, 0, 1.0)
     low, high, confidence = interval(values)
     above, below = sum(value > 0 for value in values), sum(value < 0 for value in values)
@@ -163,8 +164,7 @@ def discern(difference: Paired, same: Paired) -> Quantity:
         return Quantity(name, unit, None, str(missing), origin=origin)
     noise = f"A/A differ by up to {_signed(floor).removeprefix('+')}, n = {same.n}"
     if (fewest := min(difference.n, same.n)) < FEWEST:
-        few = f"{fewest} pair{'s' if fewest > 1 else ''}"
-        why = f"{few}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
+        why = f"{many(fewest, 'pair')}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
         return Undecided(name, unit, None, why, origin=origin)
     if abs(value) <= floor:
         return Quantity(name, unit, None, f"{difference} is within the noise: {noise}", origin=origin)

@@ -55,6 +55,11 @@ class Comparison:
     operator: str
     bound: float
 
+    def __post_init__(self) -> None:
+        """Refuse a bound that may be missing. Raises ``TypeError`` for a quantity."""
+        if isinstance(self.bound, Quantity):
+            raise TypeError(f"{self.quantity.name!r} is compared with {self.bound.name!r}: compare their difference with 0")
+
     @property
     def holds(self) -> bool | None:
         """Whether the number stands in that relation to the bound; None when there is no number.
@@ -199,9 +204,10 @@ def repeated(quantities: Iterable[Quantity]) -> Quantity:
     runs = tuple(quantities)
     if not runs:
         raise ValueError("repeated: there is no run")
-    if len(runs) == 1:
-        return runs[0]
-    name, unit, origin = runs[0].name, runs[0].unit, runs[0].origin
+    first, *others = runs
+    if not others:
+        return first
+    name, unit, origin = first.name, first.unit, first.origin
     for number, one in enumerate(runs, 1):
         if one.value is None:
             return Quantity(name, unit, None, f"run {number} of {len(runs)}: {one.why or f'no {one.name}'}", runs, origin)

@@ -37,7 +37,7 @@ def relative_errors(sample: Sequence[float], reference: Sequence[float]) -> Offs
 
     Raises ``ValueError`` for an empty one, and for a value that is not above 0.
     """
-    if min(*sample, *reference) <= 0:
+    if any(one <= 0 for one in (*sample, *reference)):
         raise ValueError("relative errors are of values above 0")
     return _offset([one / other - 1 for one in sample for other in reference], len(sample), len(reference))
 
@@ -51,7 +51,7 @@ def _offset(comparisons: Sequence[float], m: int, n: int) -> Offset:
 @cache
 def mann_whitney(m: int, n: int) -> tuple[int, ...]:
     """Of all orders of ``m`` values and ``n`` others, how many have 0 to mn pairs in which the former is above."""
-    if m == 0 or n == 0:
+    if not (m and n):
         return (1,)
     # The largest value is one of the m, above all n others, or one of the n, above none.
     first, second = (0,) * n + mann_whitney(m - 1, n), mann_whitney(m, n - 1)

@@ -93,10 +93,12 @@ def test_a_pair_without_a_number_is_no_data():
     for one, other in (([], []), (lag(1, 2), lag(1, 2, 3)), (lag(1, 2, 3), lag(1, 2))):
         with pytest.raises(ValueError, match="are no pairs"):
             paired(one, other)
+    assert paired(lag(*[None] * 300), lag(*[1] * 300)).n == 300  # numbers of pairs that are equal, and not one object
 
 
 SAME = paired(lag(10, 11, 9, 10, 12, 10), lag(10, 10, 11, 10, 11, 9))  # up to 2 apart
 FAR = paired(lag(15, 16, 17, 15, 18, 16), lag(10, 10, 11, 10, 11, 9))
+BACKWARDS = paired(lag(10, 10, 11, 10, 11, 9), lag(15, 16, 17, 15, 18, 16))
 NEAR = paired(lag(11, 12, 12, 11, 12, 10), lag(10, 10, 11, 10, 11, 9))
 UNEVEN = paired(lag(30, 10, 10, 10, 30, 10), lag(10, 11, 10, 9, 10, 10))
 AS_NOISE = paired(lag(*[12] * 6), lag(*[10] * 6))  # just as far apart as A/A are
@@ -105,10 +107,11 @@ FROM_ZERO = paired(lag(*[10] * 6), lag(10, *[40] * 5))
 
 
 def test_a_difference_beyond_the_noise_can_be_claimed():
-    """The least difference that can be told stands beside it, and its interval."""
+    """In either direction. The least difference that can be told stands beside it, and its interval."""
     assert (least_difference(SAME).value, least_difference(SAME).unit) == (2, "messages")
     found = discern(FAR, SAME)
     assert found.value == FAR.estimate.value > 2
+    assert discern(BACKWARDS, SAME).value == -found.value
     verdict = judge(found > 0, "the first is behind")
     assert verdict.verdict == HELD
     assert verdict.pairs == Pairs(6, FAR.low.value, FAR.high.value, FAR.confidence, 6, 2)
@@ -135,9 +138,8 @@ def test_a_difference_that_noise_makes_too_is_not_told_from_it():
     near, far = over_noise(NEAR, SAME), over_noise(FAR, SAME)
     assert near.value == pytest.approx(abs(NEAR.estimate.value) / 2)
     assert [judge(one <= 1, "x").verdict for one in (near, far)] == [HELD, BREACHED]
-    backwards = paired(lag(10, 10, 11, 10, 11, 9), lag(15, 16, 17, 15, 18, 16))
-    assert over_noise(backwards, SAME).value == far.value > 1
-    reversed_pairs = judge(over_noise(backwards, SAME) <= 1, "x").pairs
+    assert over_noise(BACKWARDS, SAME).value == far.value > 1
+    reversed_pairs = judge(over_noise(BACKWARDS, SAME) <= 1, "x").pairs
     assert (reversed_pairs.low, reversed_pairs.high) == (-FAR.high.value / 2, -FAR.low.value / 2)
     few = over_noise(paired(lag(1), lag(1)), paired(lag(1), lag(2)))
     assert isinstance(few, Undecided)
@@ -182,8 +184,8 @@ def test_pairs_have_the_name_and_the_unit_of_the_first():
 
 def test_without_a_number_nothing_is_counted():
     """Neither above nor below, and no confidence: also where one is not a number."""
-    found = paired(lag(9, math.nan), lag(1, 2))
-    assert (found.estimate.value, found.estimate.why) == (None, "not a number")
+    for found in (paired(lag(9, math.nan), lag(1, 2)), paired(lag(math.inf, 1), lag(1, math.inf))):
+        assert (found.estimate.value, found.estimate.why) == (None, "not a number")
     assert (found.confidence, found.above, found.below, found.p) == (0, 0, 0, 1)
 
 

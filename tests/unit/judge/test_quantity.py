@@ -73,6 +73,7 @@ def test_a_verdict_carries_number_bound_unit_sentence_and_source():
     assert (found.kind, found.source) == ("control", "text 1, section 5")
     assert str(found) == "flips: 7 flips, wanted ≤ 5 flips: breached: calm is cheap"
     assert str(judge(NONE == 0, "calm")) == "flips: no data (no sample); wanted = 0 flips: calm"
+    assert judge(sentence="calm", comparison=SEVEN == 7) == judge(SEVEN == 7, "calm")
 
 
 def test_a_verdict_says_beside_its_number_what_it_leaves_out():
@@ -101,6 +102,9 @@ def test_a_comparison_is_no_truth_value():
     for other in (True, 7, SEVEN):
         with pytest.raises(TypeError, match="compared with a bound"):
             judge(other, "anything")
+    for missing in (NONE, SEVEN):  # a bound that has no number would be held
+        with pytest.raises(TypeError, match="compare their difference with 0"):
+            judge(missing >= SEVEN, "anything")
 
 
 def test_a_ratio_names_both_and_loses_its_unit():

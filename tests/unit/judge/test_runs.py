@@ -111,6 +111,8 @@ def test_a_single_run_is_judged_like_a_record():
     assert (hold(Runs([1])), age(Runs([8]), 2).runs) == (hold(1), ())
     found = judge(hold(Runs([1])).growth < 5, "it ends")
     assert (found.verdict, found.measured, found.repeats) == (HELD, 1, None)
+    alone = Quantity("growth of lag", "messages/s", 1, runs=(hold(1).growth,))
+    assert judge(alone < 5, "it ends").repeats is None
 
 
 @pytest.mark.parametrize("missing", ["worst", "low", "high", "confidence"])

@@ -48,14 +48,16 @@ def dead_letters(record: Record) -> DeadLetters:
     wanted = _places(produced[never])
     found = _places(letters)
     about = letters.merge(produced, how="left", on=["partition", "offset"], suffixes=("", "_there"))
-    wrong = (letters["attempts"] != failures.retries + 1) | (letters["error"] == "")
+    wrong = letters["attempts"] != failures.retries + 1
+    wrong |= letters["error"] == ""
     file = record.folder / "inputs" / "configmap-trial.yaml"
     if not file.exists():
         raise NoData(f"{record.folder.name} has no {file.name}")
     on = numbering(yaml.safe_load(file.read_text())["data"])
     theirs = [on.place(number)[0] for number in letters["partition"].tolist()]
     wrong |= letters["topic"] != pd.Series(theirs, index=letters.index, dtype=object)
-    wrong |= (letters["first_failure"] > letters["failed"]) | (about["seq"] != about["seq_there"])
+    wrong |= letters["first_failure"] > letters["failed"]
+    wrong |= about["seq"] != about["seq_there"]
     return DeadLetters(
         dead=int(whole.dead),
         unaccounted=int(whole.stored - whole.processed - whole.dead),
