@@ -1,28 +1,32 @@
 """A user's own ScaledObject in a trial: what ties it to their cluster is replaced by what ties it to the lab's.
 
-Replaced are the scale target, the triggers' servers, group and topic, how they log in, the namespace, and what only an API
-server, kubectl or KEDA writes. All else is on trial and stays. Addresses and the login come when the object is applied
-(:mod:`lab.trial.addresses`).
+Replaced are the scale target, the triggers' servers, group and topic, also in a query, how they log in, the namespace, and
+what only an API server, kubectl or KEDA writes. All else is on trial and stays. Addresses and the login come when the object
+is applied (:mod:`lab.trial.addresses`).
 """
 
 from __future__ import annotations
 
 import copy
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lab.errors import InputError, report, together
 from lab.inputs import scaledobject
 from lab.inputs.scaledobject import ScaledObject
-from lab.inputs.topics import variables
+from lab.inputs.topics import TOPIC, variables
 from lab.inputs.triggers import common, parsing
 from lab.inputs.triggers.common import without_login
 from lab.inputs.triggers.external import External, PersistentLag
 from lab.inputs.triggers.kafka import Kafka
+from lab.inputs.triggers.prometheus import Prometheus
 
 TARGET = {"name": "consumer"}
 LOGIN = "a TriggerAuthentication of its own, where the brokers of the trial ask for a login"
 _NAMES = {"bootstrapServers": "BOOTSTRAP_SERVERS", "consumerGroup": "GROUP"}
+_SELECTED = re.compile(r'\b(consumergroup|topic)(\s*=\s*)"([^"]*)"')  # kafka_exporter's labels, in a selector
 LAG = ("kafka", "apache-kafka", "external")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object again, as it was
 _OWNER = "scaledobject.keda.sh/name"  # KEDA's own label
@@ -72,6 +76,11 @@ def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Rep
         take(spec, "scaleTargetRef", "spec.", TARGET)
         spec["scaleTargetRef"] = dict(TARGET)
     topic_places = parsing.topic_places(theirs.triggers)
+    topics = {
+        read.topic.literal: variables(count)[place]
+        for read, place in zip(theirs.triggers, topic_places, strict=True)
+        if isinstance(read, Kafka) and place is not None
+    }
     for index, (trigger, read, topic) in enumerate(zip(spec["triggers"], theirs.triggers, topic_places, strict=True)):
         prefix = f"spec.triggers[{index}]."
         take(trigger, "authenticationRef", prefix, LOGIN if isinstance(read, Kafka) else None)
@@ -82,6 +91,9 @@ def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Rep
         if (bare := without_login(address)) != address:  # it may hold a password, which no record may keep
             take(metadata | {"serverAddress": "an address with a login"}, "serverAddress", prefix, bare)
             metadata["serverAddress"] = bare
+        if isinstance(read, Prometheus) and (query := _asked(metadata["query"], topics, count)) != metadata["query"]:
+            take(metadata, "query", prefix, query)
+            metadata["query"] = query
         if not isinstance(read, Kafka | External):
             continue
         names = _NAMES if topic is None else _NAMES | {"topic": variables(count)[topic]}
@@ -92,6 +104,20 @@ def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Rep
                 take(metadata, f"{field}FromEnv", prefix, variable)
                 metadata[f"{field}FromEnv"] = variable
     return scaledobject.parse(content, theirs.where), tuple(found)
+
+
+def _asked(query: str, topics: Mapping[str, str], count: int) -> str:
+    """``query`` of the trial's group and topics, by variables that the object's application fills in.
+
+    ``topics`` has the variables by the names of the user's topics. Another name stands for the only topic, if there is one.
+    """
+
+    def ours(found: re.Match[str]) -> str:
+        label, equals, name = found.groups()
+        variable = _NAMES["consumerGroup"] if label == "consumergroup" else topics.get(name, TOPIC if count == 1 else "")
+        return f'{label}{equals}"$({variable})"' if variable else found[0]
+
+    return _SELECTED.sub(ours, query)
 
 
 def _check(theirs: ScaledObject, count: int) -> None:

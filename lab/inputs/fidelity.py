@@ -6,6 +6,7 @@ noted: what is taken at a poll is work, which no scale compresses.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +31,7 @@ TIMES = {
     "syncSeconds",  # the controller
 }
 THRESHOLDS = ("lagThreshold", "averageValue")  # of KEDA, and of an HPA on the lag
+_RANGE = re.compile(r"\[\s*(?:\d+(?:ms|[smhdwy]))+[^\]]*\]")  # of a selector, or of a subquery
 LAGS = {*THRESHOLDS, "activationLagThreshold"}
 
 
@@ -117,10 +119,11 @@ def notes(policy: Policy, scale: Scale, workload: Workload) -> Iterator[str]:
     if scale.time != 1 and isinstance(policy, ScaledObject):
         for index, trigger in enumerate(policy.triggers):
             if isinstance(trigger, Prometheus):
+                ranges = " and ".join(_RANGE.findall(trigger.query))
                 yield (
                     f"spec.triggers[{index}].metadata.threshold: {trigger.threshold:g} is not divided, as the query may be of "
                     f"anything; a lag would be: at scale {scale.name} it is {1 / scale.lag:g} times smaller"
-                )
+                ) + (f"; its range {ranges} spans {scale.time:g} times as much of the traffic" if ranges else "")
 
 
 def _wrong(policy: Policy, scale: Scale) -> Iterator[Wrong]:

@@ -16,6 +16,7 @@ from lab.errors import InputError
 from lab.inputs import store
 from lab.inputs.triggers.kafka import APACHE, KAFKA
 from lab.kafka import forms
+from lab.kubelet.environment import expand
 
 SCALER_PORT = 6000
 LOGIN = "kafka-login"
@@ -36,13 +37,20 @@ def asks_store(item: Mapping[str, Any]) -> bool:
 
 
 def located(
-    item: Mapping[str, Any], namespace: str, prometheus: str, scaler: str, login: str | None = None, shared: str = ""
+    item: Mapping[str, Any],
+    namespace: str,
+    prometheus: str,
+    scaler: str,
+    login: str | None = None,
+    shared: str = "",
+    names: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """``item`` as it is applied in ``namespace``: a ScaledObject's triggers get the URL ``prometheus`` and the IP ``scaler``.
 
-    Pods that write to the shared store get its IP, ``shared``. Queries ask for this namespace. Triggers that ask Kafka log in
-    with the TriggerAuthentication ``login``, if there is one, and those that ask the scaler with a certificate. KEDA asks it
-    for none that names its address, which no one knows before its pod is there. Pure.
+    Pods that write to the shared store get its IP, ``shared``. Queries ask for this namespace, and ``$(NAME)`` in one is the
+    group or the topic of ``names``. Triggers that ask Kafka log in with the TriggerAuthentication ``login``, if there is one,
+    and those that ask the scaler with a certificate. KEDA asks it for none that names its address, which no one knows before
+    its pod is there. Pure.
     """
     placed = copy.deepcopy(dict(item))
     placed["metadata"].pop("namespace", None)
@@ -58,7 +66,7 @@ def located(
                     "command line", "--lab-prometheus", None, "the address that the policy's prometheus trigger asks"
                 )
             metadata["serverAddress"] = prometheus
-            metadata["query"] = _NAMESPACE.sub(f'namespace="{namespace}"', metadata["query"])
+            metadata["query"] = expand(_NAMESPACE.sub(f'namespace="{namespace}"', metadata["query"]), names or {})
         elif trigger["type"] == "external":
             metadata |= {"scalerAddress": f"{scaler}:{SCALER_PORT}", "unsafeSsl": "true"}
             trigger["authenticationRef"] = {"name": KEDA_TLS}

@@ -203,7 +203,7 @@ class Stage:
             for name in ("lag-scaler", "store")
         )
         prometheus, reference = self.cluster.pod_prometheus_url, LOGIN if self.cluster.kafka_settings else None
-        placed = (located(item, self.namespace, prometheus, scaler, reference, store) for item in wanted)
+        placed = (located(item, self.namespace, prometheus, scaler, reference, store, self.names) for item in wanted)
         fitted = [self.cluster.fit(item) for item in placed]
         for item in fitted:
             file = self.folder / "inputs" / f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"

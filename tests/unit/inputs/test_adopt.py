@@ -126,6 +126,22 @@ def test_a_prometheus_trigger_loses_its_login_too():
     assert Replaced("spec.triggers[1].metadata.apiKey", "(not shown)", None) in replaced
 
 
+ASKED = 'sum(x{topic="orders", consumergroup = "billing"} - y{topic="payments",job="z"})'
+
+
+@pytest.mark.parametrize(
+    ("count", "second"),
+    [(1, "$(TOPIC)"), (2, "payments")],  # the only topic stands for another; of two none does
+)
+def test_a_query_asks_for_the_group_and_the_topic_of_the_trial(count, second):
+    """A series of the user's names is not there, and KEDA would take it for 0."""
+    metadata = {"serverAddress": "http://p", "query": ASKED, "threshold": "1"}
+    adopted, replaced = adopt(parse(beside({"type": "prometheus", "metadata": metadata}), "orders.yaml"), count)
+    asked = f'sum(x{{topic="$(TOPIC)", consumergroup = "$(GROUP)"}} - y{{topic="{second}",job="z"}})'
+    assert adopted.content["spec"]["triggers"][1]["metadata"]["query"] == asked
+    assert Replaced("spec.triggers[1].metadata.query", ASKED, asked) in replaced
+
+
 @pytest.mark.parametrize(
     ("metadata", "line"),
     [

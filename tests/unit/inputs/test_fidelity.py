@@ -178,6 +178,14 @@ def test_a_threshold_of_a_query_is_noted():
     assert not list(fidelity.notes(policy, scales.load("real"), Workload()))
 
 
+def test_the_range_of_a_query_is_noted():
+    """Two minutes of rates are an hour of the traffic at quick; a class of characters is no range."""
+    query = 'sum(rate(x{topic=~"[0-9]+"}[2m]))'
+    policy = scaled([KAFKA, PROMETHEUS | {"metadata": PROMETHEUS["metadata"] | {"query": query}}])
+    (note,) = fidelity.notes(policy, QUICK, Workload())
+    assert note.endswith("; its range [2m] spans 30 times as much of the traffic")
+
+
 def test_the_lag_that_a_controller_goes_by_is_checked_too():
     """It is no ScaledObject."""
     content = yamlfile.load((paths.MANIFESTS / "controllers" / "controller-4500.yaml").read_text())

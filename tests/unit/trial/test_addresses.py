@@ -59,6 +59,14 @@ def test_a_trigger_is_given_the_address_it_asks():
     assert placed == wanted
 
 
+def test_a_query_asks_for_the_trials_group_and_topic():
+    """By the variables that an adopted query has; any other dollar stays."""
+    given: Any = copy.deepcopy(SCALED)
+    given["spec"]["triggers"][1]["metadata"]["query"] = 'x{topic="$(TOPIC)",consumergroup="$(GROUP)",pod=~"a$"}'
+    placed = located(given, "trial-1", "http://127.0.0.1:1", "", names={"TOPIC": "events-1", "GROUP": "enrich-1"})
+    assert placed["spec"]["triggers"][1]["metadata"]["query"] == 'x{topic="events-1",consumergroup="enrich-1",pod=~"a$"}'
+
+
 def test_only_an_external_trigger_waits_for_its_scaler():
     """What is no ScaledObject has no triggers to ask for."""
     assert asks_scaler(SCALED)
@@ -123,7 +131,7 @@ def test_what_a_trial_is_made_of_is_one_anothers_alone(policy, slots, names):
 
 def test_a_service_and_who_sends_to_it_have_the_token_of_their_trial():
     """Each service of the ride-hailing scenario, and Locust: by one Secret, which is made where any of them is in the trial."""
-    names = ("ingestion", "rider-api", "driver-matching", "locust", "riders")
+    names = ("ingestion", "rider-api", "driver-matching", "locust", "locust-paced", "riders")
     for name in names:
         item = yamlfile.documents(paths.MANIFESTS / "ridehailing" / f"{name}.yaml")[0]
         (container,) = catalog.containers(item)
