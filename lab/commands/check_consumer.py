@@ -75,10 +75,10 @@ def cost(demand: Demand, cores: int, memory: int) -> str:
 
 def started_by(chosen: Workload, where: object) -> Consumer:
     """How the consumer of a workload is started on this machine. Raises :class:`InputError` where it can't be."""
+    given = chosen.environment(scale.load(scale.REAL))
     if not chosen.own:
-        command = (sys.executable, "-m", "lab.programs.consumer")
-        return Consumer(command, chosen.environment(scale.load(scale.REAL)) | {"METRICS_PORT": "0"})
-    return Consumer(own_consumer.program(chosen.command, where), own_consumer.variables(chosen.env))
+        return Consumer((sys.executable, "-m", "lab.programs.consumer"), given | {"METRICS_PORT": "0"})
+    return Consumer(own_consumer.program(chosen.command, where), given | own_consumer.variables(chosen.env))
 
 
 def rehearse(consumer: Consumer, samples: tuple[Pair, ...], asked: Mapping[str, str], patience: Patience) -> Seen:

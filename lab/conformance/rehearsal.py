@@ -27,7 +27,7 @@ from lab.inputs.own_consumer import POD_NAME, login_variables
 from lab.inputs.workload import Workload
 from lab.kafka import topics
 from lab.kafka.lag import LagReader
-from lab.kubelet.environment import expand
+from lab.kubelet.environment import bare, expand
 from lab.record import contract
 from lab.wait import until
 
@@ -70,7 +70,7 @@ class Patience:
 class Consumer:
     """How one is started: its ``command``, and the variables ``env`` beside those of the contract.
 
-    ``$(NAME)`` in a variable stands for one of the contract's.
+    ``$(NAME)`` in a variable stands for one of the contract's, or one before it.
     """
 
     command: tuple[str, ...]
@@ -190,8 +190,9 @@ class Rehearsal:
                 **login_variables(self._login),
                 **{POD_NAME: pod, "HOSTNAME": pod, "POD_IP": f"127.77.{os.getpid() % 250}.{number}"},
             }
-            own = {name: expand(value, variables) for name, value in self._consumer.env.items()}
-            env = {**os.environ, **variables, **own}
+            for name, value in self._consumer.env.items():  # one may be made of those before it
+                variables[name] = expand(value, variables)
+            env = bare(os.environ.get("PATH", os.defpath), self._run) | variables
             daemon = processes.start(self._run, f"{pod}-of-{self._topic}", self._consumer.command, env)
             self._running[pod], self._logs[pod] = daemon, daemon.log
 

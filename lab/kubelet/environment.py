@@ -23,6 +23,11 @@ _REFERENCES: dict[Kind, tuple[str, str]] = {
 }
 
 
+def bare(path: str, home: object) -> dict[str, str]:
+    """What a process of a pod has before its manifest says anything: nothing of the environment of who started the lab."""
+    return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC"}
+
+
 @dataclass(frozen=True)
 class Source:
     """A ConfigMap or Secret of the pod's namespace that a container's environment reads."""
@@ -76,7 +81,7 @@ def environment(
 
     ``around`` is what every pod gets. Raises :class:`Unresolved`, with the kubelet's words, for a missing source or key.
     """
-    base = {"PATH": f"{container.folder}:{SYSTEM_PATH}", "HOME": home, "LANG": "C.UTF-8", "TZ": "UTC", "HOSTNAME": pod.hostname}
+    base = bare(f"{container.folder}:{SYSTEM_PATH}", home) | {"HOSTNAME": pod.hostname}
     given: dict[str, str] = {}
     for entry in container.env_from:
         if reference := _reference(entry):

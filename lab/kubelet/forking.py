@@ -15,7 +15,7 @@ from pathlib import Path
 from lab.errors import LabFault
 from lab.host import identity, processes
 from lab.kubelet import zygote
-from lab.kubelet.environment import SYSTEM_PATH
+from lab.kubelet.environment import SYSTEM_PATH, bare
 
 log = logging.getLogger("lab.node")
 
@@ -67,7 +67,7 @@ class Zygote:
         self._modules = tuple(modules)
         self._python = folder / "python"
         # As a pod's environment, so that the imports find what they would find in a pod.
-        self._env = {"PATH": f"{folder}:{SYSTEM_PATH}", "HOME": str(run), "LANG": "C.UTF-8", "TZ": "UTC", **(env or {})}
+        self._env = bare(f"{folder}:{SYSTEM_PATH}", run) | dict(env or {})
         self._run = run
         self._daemon: processes.Daemon | None = None
         self._requests: socket.socket | None = None
