@@ -82,12 +82,17 @@ def metrics(inputs: Inputs) -> tuple[str, ...]:
 
 
 def lag_scaler() -> dict[str, Any]:
-    """The persistent-lag scaler's Deployment as a trial has it: of its own, one replica, so that its record is all there is."""
+    """The persistent-lag scaler's Deployment as a trial has it: of its own, one replica, so that its record is all there is.
+
+    Its confinement is the runtime's (:mod:`lab.cluster.fit`): the process node refuses any.
+    """
     file = paths.MANIFESTS / "lagscaler" / "lag-scaler.yaml"
     deployment = next(item for item in yamlfile.documents(file) if item["kind"] == "Deployment")
     del deployment["metadata"]["namespace"]
     deployment["spec"] |= {"replicas": 1, "minReadySeconds": 0}
-    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    pod = deployment["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    del pod["securityContext"], container["securityContext"]
     container["resources"]["requests"]["cpu"] = "50m"  # beside 24 consumers on two cores
     return deployment
 

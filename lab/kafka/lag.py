@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from confluent_kafka import OFFSET_END, Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicMetadata  # type: ignore[attr-defined]
 
 from lab.errors import LabFault
@@ -137,21 +145,20 @@ class LagReader:
     def read(self) -> dict[int, PartitionLag]:
         """The lag by the partition's number.
 
-        Raises ``KafkaException`` when Kafka can't be asked or a topic is not there, and :class:`LabFault` for a partition that
-        one of several topics was not said to have.
+        Where nothing is committed it is from the log's start, as KEDA 2.21 counts by offsetResetPolicy earliest: what has
+        expired is no lag. Raises ``KafkaException`` when Kafka can't be asked or a topic is not there, and :class:`LabFault`
+        for a partition that one of several topics was not said to have.
         """
         lags = {}
         for topic in self._numbering.topics:
             numbers = _partitions(self._consumer.list_topics(topic, timeout=self._timeout).topics, topic)
             committed = self._consumer.committed([TopicPartition(topic, number) for number in numbers], timeout=self._timeout)
-            # The client's own name for a question by time; OFFSET_END as the time gives the end.
-            request = [TopicPartition(topic, number, OFFSET_END) for number in numbers]
-            answers = self._consumer.offsets_for_times(request, timeout=self._timeout)
-            ends = {
-                (topic, part.partition): KafkaException(part.error) if part.error else _leader_offset(part, part.offset)
-                for part in answers
-            }
-            for partition, lag in _lags(topic, committed, ends).items():
+            found = _lags(topic, committed, self._offsets(topic, numbers, OFFSET_END))
+            new = {number: lag for number, lag in found.items() if isinstance(lag, PartitionLag) and lag.committed is None}
+            starts = self._offsets(topic, new, OFFSET_BEGINNING) if new else {}
+            for (_, number), start in starts.items():
+                found[number] = start if isinstance(start, KafkaException) else replace(new[number], start=start)
+            for partition, lag in found.items():
                 if isinstance(lag, KafkaException):
                     raise lag
                 try:
@@ -159,6 +166,16 @@ class LagReader:
                 except ValueError as error:
                     raise LabFault(str(error)) from None
         return lags
+
+    def _offsets(self, topic: str, numbers: Collection[int], which: int) -> dict[tuple[str, int], int | KafkaException]:
+        """The log's end, or its start, by topic and partition."""
+        # The client's own name for a question by time; OFFSET_END and OFFSET_BEGINNING as the time give these.
+        request = [TopicPartition(topic, number, which) for number in numbers]
+        answers = self._consumer.offsets_for_times(request, timeout=self._timeout)
+        return {
+            (topic, part.partition): KafkaException(part.error) if part.error else _leader_offset(part, part.offset)
+            for part in answers
+        }
 
 
 def _partitions(described: Mapping[str, TopicMetadata], topic: str) -> Sequence[int]:

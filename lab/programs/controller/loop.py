@@ -85,7 +85,7 @@ class Metrics:
 
 log = logging.getLogger("lab.programs.controller")
 
-HEALTHY_S = 60.0  # a sync waits 40 s at most: three requests to Kafka, two to the API
+HEALTHY_S = 60.0  # a sync waits 50 s at most: four requests to Kafka, two to the API
 
 
 class Loop:

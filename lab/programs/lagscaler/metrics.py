@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple
+from typing import Any
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
@@ -50,7 +52,7 @@ class Triggers(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """One family a metric, in the unit of the trigger's threshold."""
-        labels = ["namespace", "scaledobject", "metric", "group"]
+        labels = ["namespace", "scaledobject", "metric", "group", "trigger"]
         metric = GaugeMetricFamily("lagscaler_metric", "What KEDA is handed", labels=labels)
         now_there = GaugeMetricFamily("lagscaler_lag", "Lag, or age of the oldest, at the last sample", labels=labels)
         lasting = GaugeMetricFamily("lagscaler_lasting", "What of it has lasted for sustainSeconds", labels=labels)
@@ -60,10 +62,7 @@ class Triggers(Collector):
             labels=labels,
         )
         every = self._registry.all()
-        current: dict[tuple[str, str, str, str], State] = {}  # where metadata was edited, the state that KEDA asked for last
-        for namespace, name, state in sorted(every, key=lambda entry: entry[2].asked_at):
-            current[namespace, name, state.settings.metric, state.settings.source.group] = state
-        for labelled, state in current.items():
+        for labelled, state in _labelled(every):
             now = self._registry.clock()
             stretch.add_metric(labelled, state.stretch(now))
             try:
@@ -75,3 +74,24 @@ class Triggers(Collector):
         yield from (metric, now_there, lasting, stretch)
         yield GaugeMetricFamily("lagscaler_triggers", "Triggers served", value=len(every))
         yield GaugeMetricFamily("lagscaler_kept_samples", "Samples in memory", value=sum(state.samples for *_, state in every))
+
+
+def _labelled(every: Iterable[tuple[str, str, State]]) -> Iterator[tuple[list[str], State]]:
+    """Each trigger and its labels. KEDA tells no trigger's index, so those that are alike in the others are numbered.
+
+    The least threshold comes first, in every replica of the scaler. What an edit replaced is left out.
+    """
+    alike: dict[tuple[str, str, str, str], list[State]] = {}
+    for namespace, name, state in every:
+        alike.setdefault((namespace, name, state.settings.metric, state.settings.source.group), []).append(state)
+    for labels, states in alike.items():
+        asked_at = max(state.asked_at for state in states)
+        left = sorted((state for state in states if not state.replaced(asked_at)), key=_order)
+        for number, state in enumerate(left):
+            yield [*labels, str(number)], state
+
+
+def _order(state: State) -> tuple[Any, ...]:
+    """By the threshold, then by all else in which triggers that are alike may differ."""
+    source = state.settings.source
+    return *astuple(state.settings.rule), source.servers, source.offset_reset, sorted(source.partitions or ())

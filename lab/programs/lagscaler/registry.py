@@ -16,6 +16,7 @@ from lab.kafka.lag import Answer, PartitionLag
 from lab.model.window import UNCOMMITTED, UNCOMMITTED_S, Ends, Lasting, Window
 
 Value = TypeVar("Value")
+REPLACED_S = 60.0  # without a question, while there are others of the same ScaledObject: two pollingIntervals of KEDA's default
 
 
 class State:
@@ -53,6 +54,10 @@ class State:
 
     def _slot(self, wall: float) -> int:
         return int(wall // self.settings.rule.interval_s)
+
+    def replaced(self, asked_at: float) -> bool:
+        """Whether KEDA no longer asks for it, as after an edit: it has asked for what stands in its place at ``asked_at``."""
+        return not self.streams and asked_at - self.asked_at > REPLACED_S
 
     def adopt(self, other: State) -> None:
         """Begin with the samples of ``other``, which has the same source."""
@@ -182,11 +187,10 @@ class Registry:
         if self._clusters and servers not in self._clusters:
             raise InputError(where, "metadata.bootstrapServers", servers, f"of --clusters: {' '.join(sorted(self._clusters))}")
         with self._lock:
-            if len(self._states) >= self._limit:
-                raise Full(f"{self._limit} triggers are served already, which is the limit")
             for (space, other, _), state in self._states.items():
                 if (space, other) == (namespace, name) and state.settings.source == made.settings.source:
                     made.adopt(state)
+            self._make_room(namespace, name)
             self._states[key] = made
             if self._start is not None:
                 sampler = self._samplers.get(servers)
@@ -195,6 +199,21 @@ class Registry:
                 else:
                     sampler.wake()
         return made
+
+    def _make_room(self, space: str, name: str) -> None:
+        """At the limit drop a trigger that another of its ScaledObject replaced, the one asked longest ago.
+
+        No other is dropped: it may be asked again, and would have to be seen anew. Raises :class:`Full` where there is none.
+        """
+        if len(self._states) < self._limit:
+            return
+        asked = {(space, name): self.clock()}
+        for key, state in self._states.items():
+            asked[key[:2]] = max(asked.get(key[:2], state.asked_at), state.asked_at)
+        replaced = [key for key, state in self._states.items() if state.replaced(asked[key[:2]])]
+        if not replaced:
+            raise Full(f"{self._limit} triggers are served already, which is the limit")
+        del self._states[min(replaced, key=lambda key: self._states[key].asked_at)]
 
     def of(self, servers: str) -> list[State]:
         """The states of a cluster, without those that KEDA no longer asks for. With none left its sampler ends."""

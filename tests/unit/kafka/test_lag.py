@@ -4,7 +4,7 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException, Producer, TopicPartition
 
 from lab.errors import LabFault
 from lab.kafka import lag
@@ -61,6 +61,32 @@ def test_a_leader_that_does_not_answer_is_an_error_and_no_lag_of_0(monkeypatch):
     for error in (answer[DEAD], fault.value):
         assert error.args[0].code() == KafkaError.LEADER_NOT_AVAILABLE
         assert "the leader of t [1] does not answer" in str(error)
+
+
+class New(Client):
+    """A group that has committed nothing, on logs that end at 10; ``starts`` are where they begin."""
+
+    starts = {0: 7, 1: 0}
+
+    def committed(self, parts, timeout):
+        """None of both."""
+        return [TopicPartition(part.topic, part.partition, OFFSET_INVALID) for part in parts]
+
+    def offsets_for_times(self, parts, timeout):
+        """The end, or the start, as it is asked for."""
+        found = [10 if part.offset == OFFSET_END else self.starts.get(part.partition, OFFSET_BEGINNING) for part in parts]
+        return [TopicPartition(part.topic, part.partition, offset) for part, offset in zip(parts, found, strict=True)]
+
+
+def test_what_has_expired_is_no_lag_where_nothing_is_committed(monkeypatch):
+    """It counts from the log's start; a start that no leader tells is an error, and no 0."""
+    monkeypatch.setattr(lag, "Consumer", New)
+    read = LagReader("x", "g", "t").read()
+    assert read == {0: PartitionLag(10, None, 7), 1: PartitionLag(10, None, 0)}
+    assert [part.lag for part in read.values()] == [3, 10]
+    monkeypatch.setattr(New, "starts", {0: 7})
+    with pytest.raises(KafkaException, match=r"the leader of t \[1\] does not answer"):
+        LagReader("x", "g", "t").read()
 
 
 def test_a_partition_more_than_several_topics_are_said_to_have_is_a_fault(monkeypatch):

@@ -132,8 +132,12 @@ ENVIRONMENT = {"BOOTSTRAP_SERVERS": "kafka:9092", "GROUP": "enrich", "TOPIC": "e
 
 
 def test_the_process_node_takes_the_lag_scalers_pod(tmp_path):
-    """No volume, no token: certificates come as variables."""
-    assert refusals(LAG_SCALER["Deployment"]["spec"]["template"], Images({"elastic-lab": tmp_path})) == []
+    """A trial's: no volume, no token, certificates come as variables. As its manifest has it, it is confined as a runtime's."""
+    trials, written = objects.lag_scaler(), LAG_SCALER["Deployment"]["spec"]["template"]["spec"]
+    assert refusals(trials["spec"]["template"], Images({"elastic-lab": tmp_path})) == []
+    fitted = fit.containers("elastic-lab/pods:1", {})(trials)["spec"]["template"]["spec"]
+    for one, other in ((written, fitted), (written["containers"][0], fitted["containers"][0])):
+        assert one["securityContext"] == other["securityContext"]
 
 
 def test_the_lag_scalers_ports_and_variables_are_the_programs(monkeypatch):

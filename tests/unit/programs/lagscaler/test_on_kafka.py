@@ -140,5 +140,6 @@ def test_many_groups_are_one_reading(bootstrap):
         assert LagReader(bootstrap, topic.name, topic.name).read() == answers[topic.name, topic.name]
     assert isinstance(answers["x", "nowhere"], KafkaException)
     assert answers[never] == {0: PartitionLag(10, None, 0), 1: PartitionLag(2, None, 0)}
+    assert LagReader(bootstrap, *never).read() == answers[never]
     with pytest.raises(KafkaException):
         LagReader(bootstrap, "x", "nowhere").read()

@@ -148,6 +148,28 @@ def test_what_keda_no_longer_asks_for_is_forgotten(lagging):
     assert scaled.registry.all() == []
 
 
+def test_at_the_limit_an_edited_trigger_makes_room():
+    """Once KEDA has asked for the new metadata alone for a minute. A stream is a question; what is asked seldom stays."""
+    scaled = Scaled(limit=3)
+    before = scaled.state("a")
+    scaled.clock.now += 1
+    scaled.state("a", lagThreshold="50")
+    seldom = scaled.state("b")
+    scaled.clock.now += 61
+    with pytest.raises(Full):  # of neither it has asked since
+        scaled.state("c")
+    scaled.state("a", lagThreshold="50")
+    before.streams += 1
+    with pytest.raises(Full):
+        scaled.state("c")
+    before.streams -= 1
+    new = scaled.state("c")
+    states = [state for _, _, state in scaled.registry.all()]
+    assert (before in states, seldom in states, new in states) == (False, True, True)
+    with pytest.raises(Full):
+        scaled.state("d")
+
+
 def test_what_a_trigger_may_name_is_bounded():
     """So many triggers, of these clusters in any order of their addresses; a variable's value is checked, and not shown."""
     scaled = Scaled(limit=2, clusters={"b:9092", "b1:9092,b2:9092"})

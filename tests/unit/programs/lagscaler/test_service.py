@@ -179,7 +179,7 @@ def test_what_it_did_and_what_it_hands_over_are_metrics(served):
     """And what is not known has no value."""
     service, client = served
     client.metrics()
-    labels = '{group="enrich",metric="persistent-lag-orders",namespace="shop",scaledobject="consumer"}'
+    labels = '{group="enrich",metric="persistent-lag-orders",namespace="shop",scaledobject="consumer",trigger="0"}'
     text = generate_latest(service.registered).decode()
     assert f"lagscaler_metric{labels} 500.0" in text
     assert f"lagscaler_lag{labels} 500.0" in text
@@ -191,6 +191,20 @@ def test_what_it_did_and_what_it_hands_over_are_metrics(served):
     text = generate_latest(service.registered).decode()
     assert "lagscaler_metric{" not in text
     assert "lagscaler_triggers 2.0" in text
+
+
+def test_triggers_that_differ_in_a_threshold_alone_are_two_series(served):
+    """The lower one is the first; what an edit replaced is none, once KEDA has asked for the other alone for a minute."""
+    service, _ = served
+    service.state(lagThreshold="400")
+    text = generate_latest(service.registered).decode()
+    for trigger, stretch in (("0", 40.0), ("1", 0.0)):
+        assert f'scaledobject="consumer",trigger="{trigger}"}} {stretch}' in text
+    service.clock.now += 61
+    service.state(lagThreshold="400")
+    text = generate_latest(service.registered).decode()
+    assert 'scaledobject="consumer",trigger="0"} 0.0' in text
+    assert 'trigger="1"' not in text
 
 
 def test_the_service_is_the_protos_whole_one(served):
