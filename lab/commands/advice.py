@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from lab import paths, yamlfile
@@ -12,14 +12,11 @@ from lab.commands.situation import Question
 from lab.errors import InputError, NoData
 from lab.flags import Flags
 from lab.foresee import variants
-from lab.foresee.choice import Recommendation
 from lab.foresee.situation import START_S
-from lab.foresee.variants import Variant
 from lab.inputs import scale as scales
 from lab.inputs import yaml_edit
 from lab.inputs.inputs import Inputs
 from lab.inputs.scale import Scale
-from lab.inputs.scaledobject import ScaledObject
 from lab.judge.claim import BREACHED, Verdict
 from lab.measure.calibration import starts
 from lab.number_format import beside
@@ -40,16 +37,17 @@ def advise(given: UserFiles, inputs: Inputs, breached: Collection[str], record: 
     assert given.scaledobject is not None
     try:
         question, *others = _questions(given, inputs, record)
-        found, advice = tune.searched(question, variants.CANDIDATES, os.cpu_count() or 1)
-        chosen, reasons = _choice(question, others, advice)
+        found, advice = tune.searched(question, variants.CANDIDATES, os.cpu_count() or 1, others)
     except InputError as error:
         return Advice(notes=[f"{NO_CHANGE}: {error}"]), ""
+    chosen = advice.chosen.variant
     if not chosen.changes:
         return Advice(notes=[f"{NO_CHANGE}: none of {len(found):,} that were simulated is worth it"]), ""
     before = yamlfile.text(given.scaledobject)
     after = yaml_edit.edited(before, question.scaled.content, chosen.scaled.content)
     worst = f"simulated at real time: {tune.worst_of(question)}"
-    notes = [*reasons, worst, *effects(breached, _verdicts(question, question.scaled), _verdicts(question, chosen.scaled))]
+    judged = [simulate.worst_verdicts(one) for one in (question, replace(question, scaled=chosen.scaled))]
+    notes = [*map(str, advice.reasons), worst, *effects(breached, *judged)]
     return Advice(yaml_edit.difference(given.scaledobject.name, before, after), notes), after
 
 
@@ -59,7 +57,7 @@ def breached_at_real_time(given: UserFiles, inputs: Inputs, record: Record | Non
     Worst is over the points of the HPA's sync. Raises :class:`InputError` for files that can't be simulated.
     """
     question = _question(given, inputs, record, scales.load(scales.REAL))
-    judged = _verdicts(question, question.scaled)
+    judged = simulate.worst_verdicts(question)
     found = [one for one in judged if one.verdict == BREACHED and one.objective in ACCEPTED]
     where = f"at the worst of {len(question.points_s)} points of the HPA's sync"
     return [f"{one.objective}: {_number(one)} {one.unit} {where}, wanted {one.target}" for one in found]
@@ -84,48 +82,6 @@ def effects(breached: Collection[str], given: Sequence[Verdict], changed: Sequen
 
 def _number(one: Verdict) -> str:
     return "no data" if one.measured is None else beside(one.measured, one.bound)
-
-
-def _choice(question: Question, others: Sequence[Question], advice: Recommendation) -> tuple[Variant, list[str]]:
-    """The recommended variant, or where a simulation of it breaches anything the simplest that doesn't; and why, by field.
-
-    It is to hold at each point of the HPA's sync, in ``question`` and in the ``others``; where none does, in ``question``.
-    """
-    chosen, partitions = advice.chosen.variant, len(question.situation.shares)
-    capped = variants.with_changes(question.scaled, {**chosen.changes, variants.MOST: partitions})
-    simplest = sorted([capped, *advice.others], key=lambda one: len(one.changes))
-    held = _first_held([question, *others], [chosen, *simplest]) or chosen
-    if held is chosen:
-        return chosen, [str(reason) for reason in advice.reasons]
-    before = variants.in_force(question.scaled)
-    values = ((field, before[field], value) for field, value in held.changes.items())
-    return held, [f"{field} {variants.text_of(old)} -> {variants.text_of(new)}" for field, old, new in values]
-
-
-def _first_held(questions: Sequence[Question], tried: Sequence[Variant]) -> Variant | None:
-    """The first of ``tried`` that breaches nothing in any of the ``questions``, else in the first of them; None for none."""
-    held = None
-    for one in tried:
-        if not _breaches(questions[0], one):
-            if not any(_breaches(other, one) for other in questions[1:]):
-                return one
-            held = held or one
-    return held
-
-
-def _breaches(question: Question, one: Variant) -> bool:
-    """Whether ``one`` breaches anything at any point of the HPA's sync."""
-    return any(verdict.verdict == BREACHED for each in _at_points(question, one.scaled) for verdict in each)
-
-
-def _verdicts(question: Question, scaled: ScaledObject) -> list[Verdict]:
-    """The worst verdict on each objective of ``scaled`` in the situation of ``question``, over the points of the HPA's sync."""
-    return [simulate.gravest(one) for one in zip(*_at_points(question, scaled), strict=True)]
-
-
-def _at_points(question: Question, scaled: ScaledObject) -> Iterable[list[Verdict]]:
-    asked = replace(question, scaled=scaled)
-    return simulate.at_points(asked, asked.simulated())
 
 
 def _questions(given: UserFiles, inputs: Inputs, record: Record | None) -> list[Question]:

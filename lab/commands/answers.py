@@ -92,13 +92,15 @@ class Recommended(Outcome):
 class Tuned(Question):
     """The answer of ``tune``: ``notes`` are on what is given, ``yaml`` is the ScaledObject to take.
 
-    Figures are the worst over the points of the HPA's sync; its first comes at each of ``points_s``.
+    Figures, and ``objectives`` of what is recommended, are the worst over the points of the HPA's sync; its first comes at each
+    of ``points_s``.
     """
 
     candidates: int
     points_s: tuple[float, ...]
     given: Outcome
     recommended: Recommended
+    objectives: tuple[Verdict, ...]
     front: tuple[Outcome, ...]
     yaml: str
     notes: tuple[str, ...]

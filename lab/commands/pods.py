@@ -24,7 +24,7 @@ from lab.inputs.profile import Profile
 from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.resource import CPU, Resource
-from lab.inputs.workload import PARTITIONS, Workload
+from lab.inputs.workload import PACE, PARTITIONS, Workload
 from lab.yamltext import Document
 
 if TYPE_CHECKING:  # pandas and pyarrow are most of what a command imports, and only a record needs them
@@ -42,6 +42,7 @@ class Pods:
 
     ``sizes`` are the partitions of each topic, () for as many on each. ``traffic`` is each topic's part of the traffic, () for
     as much on each partition. ``swing`` is what is in flight at least and at most, s; None where no commit interval tells it.
+    ``assumed`` has a line where partitions or pace are a default.
     """
 
     consumers: Consumers
@@ -52,6 +53,7 @@ class Pods:
     sizes: tuple[int, ...] = ()
     traffic: tuple[float, ...] = ()
     swing: tuple[float, float] | None = None
+    assumed: tuple[str, ...] = ()
 
     def shares(self, profile: Profile, seed: int) -> Floats:
         """The part of each partition of the traffic of ``profile``."""
@@ -86,6 +88,7 @@ def read(
     """
     asked: dict[str, Any] = {}
     spread = {"partitions": PARTITIONS, "topics": 1, "entities": ENTITIES}
+    defaults: dict[str, object] = {"partitions": PARTITIONS}
     flying = InFlight(CLIENTS_COMMIT_S / scale.time)
     by = f"a commit every {CLIENTS_COMMIT_S:g} s, the default of Kafka's clients"
     alike = all(record.scale.time == scale.time for record in records)
@@ -99,11 +102,14 @@ def read(
 
     if records and len({record.inputs.pod_rate for record in records}) == 1:
         first = records[0].inputs
+        defaults = {}
         take(first.workload, first.pod_rate, first.partitions, Footprint.of(first.workload))
     if options.workload is not None:
         written = yamlfile.document(options.workload)
         file = workloads.parse(written)
         workload, partitions = file.workload, file.partitions
+        values = {"partitions": partitions} | {name: getattr(workload, name) for name in PACE}
+        defaults = {name: value for name, value in values.items() if name not in written.content}
         _require_cost(written, scaled)
         if workload.store_slots:
             allowed = "0: a store that pods share is not simulated"
@@ -142,12 +148,20 @@ def read(
         work = records[0].inputs.workload
         more = work.start_at(scale.time) - work.start_at(records[0].scale.time)
         asked["start_s"] = max(0.0, measured.consumers.start_s + more)
+    assumed = _assumed(options, defaults)
     if measured:
-        return Pods(replace(measured.consumers, **asked), *spread_over, told, sizes, weights, swing)
+        return Pods(replace(measured.consumers, **asked), *spread_over, told, sizes, weights, swing, assumed)
     if "start_s" not in asked:
         allowed = "0 to 3600 s from a decision until a new pod joins the group, start_s in a --workload, or a --calibrate"
         raise InputError("command line", "--start-s", None, allowed)
-    return Pods(Consumers(**asked), *spread_over, told, sizes, weights, swing)
+    return Pods(Consumers(**asked), *spread_over, told, sizes, weights, swing, assumed)
+
+
+def _assumed(options: argparse.Namespace, defaults: dict[str, object]) -> tuple[str, ...]:
+    """A line on the ``defaults`` that no flag replaces; none where all are replaced."""
+    replaced = {"partitions": options.partitions, **dict.fromkeys(PACE, options.pod_rate)}
+    left = [f"{name} {value}" for name, value in defaults.items() if replaced[name] is None]
+    return (f"assumed, as neither a flag nor a file says otherwise: {', '.join(left)}",) if left else ()
 
 
 def _spread(options: argparse.Namespace, spread: dict[str, int]) -> tuple[int, ...]:

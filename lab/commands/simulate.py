@@ -20,7 +20,7 @@ from lab.commands.text import as_json, number, table
 from lab.errors import NoData, known
 from lab.flags import Flags
 from lab.foresee.curve import Curve, late, worst_age
-from lab.foresee.notes import in_flight, notes, open_windows
+from lab.foresee.notes import in_flight, open_windows
 from lab.foresee.scaler import lag_triggers
 from lab.foresee.starts import DRAWS
 from lab.foresee.variants import rules_of
@@ -94,6 +94,11 @@ def gravest(found: Iterable[Verdict]) -> Verdict:
     """Return the verdict that is furthest from holding: every bound here is one from above."""
     order = (HELD, NO_DATA, BREACHED)
     return max(found, key=lambda one: (order.index(one.verdict), one.measured or 0.0))
+
+
+def worst_verdicts(question: Question) -> list[Verdict]:
+    """Return the gravest verdict on each objective over the points of the HPA's sync."""
+    return [gravest(one) for one in zip(*at_points(question, question.simulated()), strict=True)]
 
 
 def differences(question: Question, each: Iterable[Sequence[Verdict]]) -> list[str]:
@@ -221,7 +226,7 @@ def run(options: Namespace) -> int:
     """Simulate and print. Returns the exit code."""
     question = situation.read(options)
     curve, figures, judged = answer(question)
-    told = notes(question.at_real_time(), question.scaled, curve)
+    told = question.notes(curve)
     elsewhere = differences(question, at_points(question, curve))
     content = _content(question, figures, judged, curve) | {"notes": told, "elsewhere": elsewhere}
     print(as_json(content) if options.json else _text(question, figures, judged, [*told, *elsewhere]))

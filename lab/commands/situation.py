@@ -16,6 +16,7 @@ from lab.errors import InputError, NoData, step, together
 from lab.flags import Flags, choice, number, whole
 from lab.foresee import queries
 from lab.foresee.curve import Curve
+from lab.foresee.notes import notes
 from lab.foresee.scaler import lag_triggers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import POINTS, Situation, controller_of, points
@@ -53,7 +54,7 @@ class Question:
     """A ScaledObject in a situation, at real time. The group is behind when events are older than ``objective_s``, s.
 
     ``known`` names the source of the pods' times, which are as seen at ``scale``, and ``in_flight`` that of what is in flight.
-    :meth:`compressed` is what is simulated.
+    ``assumed`` has a line where something of the pods is. :meth:`compressed` is what is simulated.
     """
 
     scaled: ScaledObject
@@ -64,6 +65,7 @@ class Question:
     known: str
     in_flight: str
     remarks: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     def simulated(self) -> Curve:
         """Return the curve of the group at ``scale``, in times and messages of real time."""
@@ -108,6 +110,10 @@ class Question:
         """Return the situation as its curve shows it: what is in flight is as much of a longer time as the scale is short."""
         pods = self.situation.consumers
         return replace(self.situation, consumers=replace(pods, in_flight_s=pods.in_flight_s * self.scale.time))
+
+    def notes(self, curve: Curve) -> list[str]:
+        """Return what is assumed, and the sentences that hold of ``curve``, which is the group's."""
+        return [*self.assumed, *notes(self.at_real_time(), self.scaled, curve)]
 
     def lines(self) -> list[str]:
         """Return the question in lines, for the reader."""
@@ -243,7 +249,7 @@ def read(options: argparse.Namespace, real: str = "") -> Question:
     )
     source = f"times as measured in {', '.join(record.id for record in known)}" if known else "times as given or assumed"
     file = Path(options.profile).stem
-    return Question(scaled, situation, file, scale, options.objective_s, source, group.in_flight, found.remarks)
+    return Question(scaled, situation, file, scale, options.objective_s, source, group.in_flight, found.remarks, group.assumed)
 
 
 def calibrated(records: Sequence[Record], where: object) -> Calibration:

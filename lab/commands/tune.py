@@ -7,26 +7,27 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lab import yamlfile, yamltext
-from lab.commands import ending, situation
+from lab.commands import ending, simulate, situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.flags import Flags, whole
 from lab.foresee import variants
-from lab.foresee.choice import FIGURES, SHORT, Each, Outcome, Recommendation, outcomes, recommend
-from lab.foresee.notes import notes
+from lab.foresee.choice import FIGURES, SHORT, Each, Outcome, Recommendation, instead, outcomes, recommend
 from lab.foresee.variants import Variant
 from lab.inputs import yaml_edit
-from lab.judge.claim import BREACHED, HELD
+from lab.judge.claim import BREACHED, Verdict
+from lab.report.verdict_text import MARKS
 
 CHUNK = 50  # policies in one pass: a larger pass shares more steps and takes more memory
 COLUMNS = ("", "pod-minutes", "behind (s)", "oldest (s)", "flips", "most pods", "changes")
 BEYOND = 4  # times the lateness of the latest marked policy: later policies are counted, not drawn
+HOLDS = "the simplest that breaches no objective; the cheapest of the least late breaches one, and changes: {}"
 HEAD = "# {0} as tuned by elastic-lab tune; changed: {1}. Comments of the original are lost.\n"
 
 
@@ -41,30 +42,75 @@ def add_flags(parser: Flags) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Tune and print. Returns the exit code: a recommendation that is late breaches the objective."""
+    """Tune and print. Returns the exit code: that of the objectives of what is recommended, at its worst."""
     question = situation.read(
         options, "what is recommended is written at real time; simulate --scale shows what a scale makes of it"
     )
     curve = question.simulated()  # a ScaledObject that can't be simulated is refused here, before the many variants
-    told = notes(question.at_real_time(), question.scaled, curve)
+    told = question.notes(curve)
     found, advice = searched(question, options.candidates, options.processes)
-    content = _content(question, found, advice) | {"notes": told}
-    print(as_json(content) if options.json else _text(question, found, advice, told))
+    judged = simulate.worst_verdicts(replace(question, scaled=advice.chosen.variant.scaled))
+    content = _content(question, found, advice) | {"objectives": [asdict(one) for one in judged], "notes": told}
+    print(as_json(content) if options.json else _text(question, found, advice, judged, told))
     if options.output:
         options.output.write_text(_changed(options.scaledobject, question, advice.chosen.variant), encoding="utf-8")
     if options.chart:
         situation.save(lambda: _chart(question, found, advice), options.chart)
-    return ending.code([BREACHED if advice.chosen.late_s else HELD], options.fail_on)
+    return ending.code([one.verdict for one in judged], options.fail_on)
 
 
-def searched(question: Question, candidates: int, processes: int) -> tuple[list[Outcome], Recommendation]:
-    """Return the outcome of each variant, in order, and the recommendation. Both are the same whatever the ``processes``."""
+def searched(
+    question: Question, candidates: int, processes: int, others: Sequence[Question] = ()
+) -> tuple[list[Outcome], Recommendation]:
+    """Return the outcome of each variant, in order, and the recommendation. Both are the same whatever the ``processes``.
+
+    What is recommended breaches no objective at any point of the HPA's sync: in ``question`` and in the ``others``, else in
+    ``question`` alone. Where every variant does, it is the cheapest of the least late.
+    """
     with _workers(processes) as each:
         tried = variants.variants(question.scaled, question.situation, question.objective_s, candidates)
         chunks = [tried[at : at + CHUNK] for at in range(0, len(tried), CHUNK)]
         passes = each(partial(outcomes, question.situation, objective_s=question.objective_s), chunks)
         found = [one for chunk in passes for one in chunk]
-        return found, recommend(question.situation, question.scaled, found, question.objective_s, each)
+        advice = recommend(question.situation, question.scaled, found, question.objective_s, each)
+        return found, _held([question, *others], advice, each)
+
+
+def _held(questions: Sequence[Question], advice: Recommendation, each: Each) -> Recommendation:
+    """``advice``; where a simulation of what it recommends breaches anything, that of the simplest variant that doesn't."""
+    question, chosen = questions[0], advice.chosen.variant
+    if not any(_breaches(one, chosen) for one in questions):
+        return advice
+    simplest = sorted([advice.given.variant, _capped(question, chosen), *advice.others], key=lambda one: len(one.changes))
+    held = _first_held(questions, [chosen, *simplest], each)
+    if held is None or held is chosen:
+        return advice
+    why = HOLDS.format(_differs(advice.chosen))
+    return instead(advice, held, why, question.situation, question.scaled, question.objective_s, each)
+
+
+def _capped(question: Question, one: Variant) -> Variant:
+    """``one`` with as many replicas at most as there are partitions, but for the floor."""
+    most = max(len(question.situation.shares), question.scaled.min_replicas)
+    changes, given = {**one.changes, variants.MOST: most}, variants.in_force(question.scaled)
+    return variants.with_changes(question.scaled, {field: new for field, new in changes.items() if new != given[field]})
+
+
+def _first_held(questions: Sequence[Question], tried: Sequence[Variant], each: Each = map) -> Variant | None:
+    """The first of ``tried`` that breaches nothing in any of the ``questions``, else in the first of them; None for none."""
+    held = None
+    for one, breached in zip(tried, each(partial(_breaches, questions[0]), tried), strict=True):
+        if not breached:
+            if not any(_breaches(other, one) for other in questions[1:]):
+                return one
+            held = held or one
+    return held
+
+
+def _breaches(question: Question, one: Variant) -> bool:
+    """Whether ``one`` breaches anything at any point of the HPA's sync."""
+    asked = replace(question, scaled=one.scaled)
+    return any(verdict.verdict == BREACHED for each in simulate.at_points(asked, asked.simulated()) for verdict in each)
 
 
 @contextmanager
@@ -90,7 +136,9 @@ def as_yaml(variant: Variant) -> str:
     return HEAD.format(variant.scaled.name, changes) + yamltext.written(variant.scaled.content)
 
 
-def _text(question: Question, found: Sequence[Outcome], advice: Recommendation, told: Sequence[str]) -> str:
+def _text(
+    question: Question, found: Sequence[Outcome], advice: Recommendation, judged: Sequence[Verdict], told: Sequence[str]
+) -> str:
     rows = [_row("as given", advice.given), _row("recommended", advice.chosen), *(_row("front", one) for one in advice.front)]
     parts = [
         "\n".join([*question.lines(), *(f"note on what is given: {line}" for line in told)]),
@@ -98,6 +146,7 @@ def _text(question: Question, found: Sequence[Outcome], advice: Recommendation, 
         table([COLUMNS, *rows], numbers=range(1, 6)),
         f"recommended: {advice.why}",
         "\n".join(map(str, advice.reasons)) or "keep what is given: no change is worth it",
+        "\n".join(f"{MARKS[one.verdict]} {one}" for one in judged),
     ]
     return "\n\n".join(parts)
 

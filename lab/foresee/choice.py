@@ -6,7 +6,7 @@ A variant is chosen by its worst over the points of the HPA's sync: what holds a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import islice
@@ -16,7 +16,7 @@ from lab.foresee import variants
 from lab.foresee.curve import late, worst_age
 from lab.foresee.simulate import simulate_many
 from lab.foresee.situation import Situation, points
-from lab.foresee.variants import HEADROOM, Variant, computed_threshold
+from lab.foresee.variants import HEADROOM, Changes, Variant, computed_threshold
 from lab.inputs.scaledobject import ScaledObject
 
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # map, or that of a pool of processes
@@ -196,6 +196,22 @@ def recommend(
     return Recommendation(given, chosen, along, why, reasons, further)
 
 
+def instead(
+    advice: Recommendation,
+    variant: Variant,
+    why: str,
+    situation: Situation,
+    scaled: ScaledObject,
+    objective_s: float,
+    each: Each = map,
+) -> Recommendation:
+    """``advice`` with ``variant`` in the place of the recommended one, for the reason ``why``."""
+    tried = [variant, *_undone(scaled, variant.changes)]
+    chosen, *others = each(partial(worst_outcome, situation, objective_s=objective_s), tried)
+    without = dict(zip(variant.changes, others, strict=True))
+    return replace(advice, chosen=chosen, why=why, reasons=_reasons(situation, scaled, chosen, without, objective_s))
+
+
 def _dearest(found: Iterable[Outcome]) -> float:
     """The most pod-minutes that still count as equally cheap."""
     return min(one.pod_minutes for one in found) * (1 + AS_DEAR)
@@ -209,13 +225,18 @@ def _needed(
     least = min(one.late_s for one in best)
     while True:
         changes = chosen.variant.changes
-        rest = ({name: value for name, value in changes.items() if name != field} for field in changes)
-        without = dict(zip(changes, alone(variants.with_changes(scaled, one) for one in rest), strict=True))
+        without = dict(zip(changes, alone(_undone(scaled, changes)), strict=True))
         as_good = [one for one in without.values() if one.flips <= best[0].flips and one.pod_minutes <= dearest]
         idle = [one for one in as_good if one.late_s <= least + tolerance(least)]
         if not idle:
             return chosen, without
         chosen = min(idle, key=lambda one: (one.pod_minutes, one.late_s))
+
+
+def _undone(scaled: ScaledObject, changes: Changes) -> Iterator[Variant]:
+    """``scaled`` with all of ``changes`` but one, for each of them."""
+    for field in changes:
+        yield variants.with_changes(scaled, {name: value for name, value in changes.items() if name != field})
 
 
 def _reasons(

@@ -42,8 +42,12 @@ SCRATCH_BYTES = 24  # an event, while the ledger is settled: what Spark's batche
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a trial needs at most: bytes, cores, s; simulated ``peak_lag`` (messages), ``drain_s`` of the last phase."""
+    """What a trial needs at most: bytes, cores, s; simulated ``peak_lag`` (messages), ``drain_s`` of the last phase.
 
+    All of it is of a trial at ``scale``; ``peak_rate`` is in events/s.
+    """
+
+    scale: str
     events: int
     log_bytes: int
     record_bytes: int
@@ -51,7 +55,7 @@ class Estimate:
     memory_bytes: int
     cores: float
     wall_s: float
-    peak_rate: float  # events/s
+    peak_rate: float
     peak_lag: float | None
     drain_s: float | None
 
@@ -72,6 +76,7 @@ def estimate(inputs: Inputs) -> Estimate:
     pods = inputs.policy.max_replicas * DEMANDS[inputs.workload.client].at_most
     running = BASE_MEMORY + BROKER_MEMORY + PRODUCER_MEMORY + pods
     return Estimate(
+        scale=inputs.scale.name,
         events=events,
         log_bytes=for_log,
         record_bytes=for_record,

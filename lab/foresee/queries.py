@@ -84,11 +84,9 @@ def _equal(triggers: Iterable[Trigger]) -> Iterator[Matcher]:
     for trigger in triggers:
         if isinstance(trigger, Prometheus):
             try:
-                selector = _parsed(trigger.query)
+                selector = _selector(_parsed(trigger.query))
             except QueryError:
                 continue
-            while not isinstance(selector, Selector):
-                selector = selector.of
             labels = LABELS.get(selector.metric, set())
             yield from (one for one in selector.matchers if one.operator == "=" and one.value and one.label in labels)
 
@@ -107,12 +105,22 @@ def check(content: Mapping[str, Any], where: object) -> None:
                 report(_refusal(where, f"spec.triggers[{index}].metadata.query", text, error))
 
 
+def on_lag(text: str) -> bool:
+    """Whether the query ``text`` answers a lag, messages, and not a rate, messages/s. Raises :class:`QueryError`."""
+    return not _selector(_parsed(text)).rate_s
+
+
 def _parsed(text: str) -> Query:
     """The tree of ``text``, with the usual names for kminion's labels. Raises :class:`QueryError`."""
-    query = selector = parse(text)
-    while not isinstance(selector, Selector):
-        selector = selector.of
-    return _renamed(query) if selector.metric.startswith("kminion_") else query
+    query = parse(text)
+    return _renamed(query) if _selector(query).metric.startswith("kminion_") else query
+
+
+def _selector(query: Query) -> Selector:
+    """What ``query`` selects."""
+    while not isinstance(query, Selector):
+        query = query.of
+    return query
 
 
 def _renamed(query: Query) -> Query:
@@ -125,14 +133,12 @@ def _renamed(query: Query) -> Query:
 
 def _known(query: Query) -> None:
     """Raise :class:`QueryError` for a metric that no exporter of lag has."""
-    bare = isinstance(query, Selector)
-    while not isinstance(query, Selector):
-        query = query.of
-    if query.metric not in LABELS:
-        several = ", and without a sum several series are an error in KEDA" if bare else ""
-        raise QueryError(f"{query.metric} is no lag that is known{several}")
-    if (query.metric == OFFSET) is not (query.rate_s > 0):
-        raise QueryError(f"{query.metric} {'without a rate' if query.metric == OFFSET else 'as a rate'} is not modelled")
+    selector = _selector(query)
+    if selector.metric not in LABELS:
+        several = ", and without a sum several series are an error in KEDA" if selector is query else ""
+        raise QueryError(f"{selector.metric} is no lag that is known{several}")
+    if (selector.metric == OFFSET) is not (selector.rate_s > 0):
+        raise QueryError(f"{selector.metric} {'without a rate' if selector.metric == OFFSET else 'as a rate'} is not modelled")
 
 
 def _refusal(where: object, field: str, text: str, error: QueryError) -> InputError:

@@ -41,7 +41,9 @@ FORMULA = -1  # in place of a trigger's index
 class Asked:
     """What a trigger asks for: ``ratio`` is its metric by target and replicas, ``proposal`` the replicas before any limit.
 
-    ``why`` says how the metric came, ``arithmetic`` what the HPA makes of it. Where the HPA asks no metric, three are None.
+    ``metric``, and the ``target`` that is wanted of it, are in messages of lag (s with lagSeconds), replicas (cron), percent of
+    a request, cores or bytes (cpu, memory), or in the unit of a query's or formula's answer. ``why`` says how the metric came,
+    ``arithmetic`` what the HPA makes of it. Where the HPA asks no metric, three are None.
     """
 
     trigger: str

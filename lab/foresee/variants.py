@@ -1,4 +1,4 @@
-"""The variants that tune tries: a grid over bounds, behavior, threshold, persistent-lag settings and pre-scaled replicas.
+"""The variants that tune tries: a grid over bounds, behavior, thresholds, persistent-lag settings and pre-scaled replicas.
 
 Times in s, lag in messages. A cron window stays: it is what the user knows of the traffic.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from lab.foresee import queries
 from lab.foresee.scaler import lag_trigger
 from lab.foresee.situation import Situation
 from lab.inputs import anchor, hpa_spec, policy, scaledobject
@@ -24,9 +25,11 @@ from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import PersistentLag
 from lab.inputs.triggers.kafka import Kafka
 from lab.inputs.triggers.persistent_lag import SHORTEST_S
+from lab.inputs.triggers.prometheus import Prometheus
 from lab.model import hpa
 
 THRESHOLD, SECONDS, MOST = "lagThreshold", "lagSeconds", "maxReplicaCount"
+QUERY_THRESHOLD = "threshold"  # of a prometheus trigger
 LEAST = "minReplicaCount"  # the floor is chosen by who pays for it, and not tuned
 TARGET = "scalingModifiers.target"  # in place of a lagThreshold, where a formula composes the metric
 DOWN_WINDOW, DOWN_POLICIES = "scaleDown.stabilizationWindowSeconds", "scaleDown.policies"
@@ -34,7 +37,11 @@ DOWN_TOLERANCE = "scaleDown.tolerance"  # varied by ``plane``, and not tuned
 UP_WINDOW, UP_POLICIES = "scaleUp.stabilizationWindowSeconds", "scaleUp.policies"
 SUSTAIN, LEAST_OF, GREATEST_OF = "sustainSeconds", "scaleUpStabilization", "scaleDownStabilization"
 PRE_SCALED = "desiredReplicas"
-_METADATA = (THRESHOLD, SECONDS, SUSTAIN, LEAST_OF, GREATEST_OF)
+_METADATA: dict[str, tuple[type, ...]] = {  # the triggers whose metadata has a field
+    **dict.fromkeys((THRESHOLD, SECONDS, SUSTAIN, LEAST_OF, GREATEST_OF), (Kafka, PersistentLag)),
+    QUERY_THRESHOLD: (Prometheus,),
+    PRE_SCALED: (Cron,),
+}
 
 Value = float | tuple[Policy, ...]
 Changes = Mapping[str, Value]
@@ -61,6 +68,8 @@ def in_force(scaled: ScaledObject) -> dict[str, Value]:
         found[THRESHOLD] = trigger.lag_threshold
     elif rule:
         found |= {SECONDS: rule.target} if rule.ages else {THRESHOLD: int(rule.target)}
+    if queried := _queried(scaled):
+        found[QUERY_THRESHOLD] = queried.threshold
     window = hpa.DEFAULTS.downscale_stabilization_s if down.window_s is None else down.window_s
     found |= {MOST: scaled.max_replicas, DOWN_WINDOW: window, DOWN_POLICIES: down.policies}
     found |= {UP_WINDOW: up.window_s or 0, UP_POLICIES: up.policies}
@@ -69,6 +78,16 @@ def in_force(scaled: ScaledObject) -> dict[str, Value]:
     if len(crons) == 1:  # a field's name does not tell several apart
         found[PRE_SCALED] = crons[0][1].replicas
     return found
+
+
+def _queried(scaled: ScaledObject) -> Prometheus | None:
+    """The one prometheus trigger, whose threshold is tuned; None for several, which a field's name does not tell apart.
+
+    None too where a formula asks in its place, and beside the persistent-lag scaler, whose own fields make a grid that is full.
+    """
+    found = [one for one in scaled.triggers if isinstance(one, Prometheus)]
+    full = any(isinstance(one, PersistentLag) for one in scaled.triggers)
+    return found[0] if len(found) == 1 and not full and not scaled.modifiers else None
 
 
 def rules_of(scaled: ScaledObject) -> tuple[Rules, Rules]:
@@ -82,9 +101,8 @@ def with_changes(scaled: ScaledObject, changes: Changes) -> Variant:
     content = copy.deepcopy(scaled.content)
     spec = content["spec"]
     for field, value in changes.items():
-        if field in _METADATA or field == PRE_SCALED:
-            kinds = Cron if field == PRE_SCALED else Kafka | PersistentLag
-            index = next(index for index, trigger in enumerate(scaled.triggers) if isinstance(trigger, kinds))
+        if field in _METADATA:
+            index = next(index for index, trigger in enumerate(scaled.triggers) if isinstance(trigger, _METADATA[field]))
             spec["triggers"][index]["metadata"][field] = text_of(value)
         elif field in (MOST, LEAST):
             spec[field] = value
@@ -100,7 +118,7 @@ def with_changes(scaled: ScaledObject, changes: Changes) -> Variant:
 def text_of(value: Value) -> str:
     """A value as people write it: policies as ``8 pods or 200 % / 30 s``."""
     if not isinstance(value, tuple):
-        return str(value) if isinstance(value, int) else f"{value:g}"
+        return f"{value:.0f}" if float(value).is_integer() else f"{value:g}"
     amounts = [f"{policy.value} {'pods' if policy.type == 'Pods' else '%'}" for policy in value]
     if len({policy.period_s for policy in value}) == 1:
         return f"{' or '.join(amounts)} / {value[0].period_s} s"
@@ -154,6 +172,8 @@ def _values(scaled: ScaledObject, situation: Situation, objective_s: float) -> d
     rule = trigger.settings.rule if isinstance(trigger, PersistentLag) else None
     rate, partitions = situation.consumers.rate, len(situation.shares)
     centre = rate * objective_s * HEADROOM
+    queried = _queried(scaled)
+    answered = rate if queried and not queries.on_lag(queried.query) else centre
     needed = math.ceil(max(step.rate for step in situation.profile.steps) / rate)
     least = max(1, scaled.min_replicas)
     target = given.get(TARGET, 0)
@@ -165,6 +185,7 @@ def _values(scaled: ScaledObject, situation: Situation, objective_s: float) -> d
         TARGET: [one for one in targets if one >= 0.001],
         THRESHOLD: [max(1, round(centre * factor)) for factor in AROUND],
         SECONDS: [max(SHORTEST_S, round(objective_s * HEADROOM * factor, 2)) for factor in AROUND],
+        QUERY_THRESHOLD: [max(0.001, float(f"{answered * factor:.3g}")) for factor in AROUND],
         MOST: [most for most in (partitions, min(needed, partitions)) if most >= least],
         DOWN_WINDOW: [*WINDOWS_DOWN, *_outlasting(situation.profile)],
         DOWN_POLICIES: list(DOWN),

@@ -129,14 +129,18 @@ STEADY = ["simulate", OBJECT, "--profile={steady}", "--pod-rate=100", START]  # 
         ([*STEADY, "--fail-on=breached"], 0),
         (["tune", *THEIRS, "--candidates=5", "--processes=1", "--objective-s=60"], 0),
         (["tune", *THEIRS, "--candidates=5", "--processes=1", "--objective-s=1"], 1),
+        (["tune", *THEIRS, "--candidates=2", "--processes=1", "--scaledobject={kept}", "--objective-s=100"], 1),
+        (["tune", *STEADY[1:], "--candidates=2", "--processes=1"], 1),
+        (["tune", *STEADY[1:], "--candidates=2", "--processes=1", "--fail-on=breached"], 0),
         (["threshold", "--rate=0.1", "--slo=2"], 1),
     ],
 )
 def test_the_exit_code_says_what_held(capsys, tmp_path, flags, code):
-    """What is no data does not hold, unless --fail-on says so."""
-    steady = tmp_path / "steady.yaml"
+    """What is no data does not hold, unless --fail-on says so. Pods that are kept for ever breach an objective, late or not."""
+    steady, kept = tmp_path / "steady.yaml", tmp_path / "kept.yaml"
     steady.write_text("{kind: steady, rate: 150, duration: 600}\n")
-    assert main([word.format(steady=steady) for word in flags]) == code
+    kept.write_text(Path(ORDERS).read_text().replace("stabilizationWindowSeconds: 600", "selectPolicy: Disabled"))
+    assert main([word.format(steady=steady, kept=kept) for word in flags]) == code
     assert capsys.readouterr().out
 
 

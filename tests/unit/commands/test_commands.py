@@ -11,8 +11,9 @@ import yaml
 
 from lab import paths, validation
 from lab.charts import drawing
-from lab.commands import answers
+from lab.commands import answers, tune
 from lab.commands.text import SCHEMA
+from lab.foresee import variants
 from lab.inputs import scaledobject
 from tests.suite import NESTED_S
 from tests.unit.commands.files import LAG, OBJECT, ORDERS, PEAK, START, THEIRS, TRAFFIC, WORK, triggered
@@ -22,6 +23,7 @@ from tests.unit.plugin.project import COMMITTED
 
 POLICIES = paths.MANIFESTS / "scaledobjects"
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
+PUBLISHED = json.loads((paths.PROJECT / "lab" / "commands" / "answers.schema.json").read_text())
 
 
 @pytest.fixture
@@ -158,6 +160,7 @@ def test_tune_recommends_one_and_writes_it(lab, figures, chart, tmp_path):
     assert content["candidates"] == 5
     assert chosen["flips"] == 0
     assert chosen["late_s"] <= content["given"]["late_s"]
+    assert {one["verdict"] for one in content["objectives"]} == {"held"}
     assert [reason["field"] for reason in chosen["reasons"]] == list(chosen["changes"])
     assert all(reason["why"].startswith("with ") for reason in chosen["reasons"])
     costs = [(one["pod_minutes"], one["late_s"]) for one in content["front"]]
@@ -174,6 +177,19 @@ def test_tune_recommends_one_and_writes_it(lab, figures, chart, tmp_path):
     assert "5 policies simulated; those below again, each alone: each figure is the worst of 5 points" in text
     assert text.index("as given") < text.index("recommended") < text.index("front")
     assert "recommended: behind by more than 60 s for" in text
+    assert "\n✔ flips: 0 flips, wanted = 0 flips: held" in text
+
+
+def test_tune_takes_the_simplest_that_breaches_no_objective(lab, monkeypatch):
+    """Where the cheapest of the least late breaches one; where every one does, that is taken. Each change has its reason."""
+    tune_five = ["tune", *THEIRS, "--candidates=5", "--processes=1", "--json"]
+    monkeypatch.setattr(tune, "_breaches", lambda question, one: True)
+    first = json.loads(lab(*tune_five))["recommended"]
+    monkeypatch.setattr(tune, "_breaches", lambda question, one: [*one.changes] != [variants.DOWN_POLICIES])
+    chosen = json.loads(lab(*tune_five))["recommended"]
+    assert [*chosen["changes"]] == [variants.DOWN_POLICIES] != [*first["changes"]]
+    assert chosen["why"].startswith("the simplest that breaches no objective; the cheapest of the least late breaches one")
+    assert [reason["field"] for reason in chosen["reasons"]] == [variants.DOWN_POLICIES]
 
 
 def test_tune_tells_of_what_is_given_what_simulate_tells(lab, tmp_path):
@@ -255,8 +271,7 @@ def test_a_cpu_trigger_needs_a_workload(lab, refused, tmp_path):
 
 def test_the_published_schema_is_of_what_is_printed(lab, tmp_path):
     """Each command's answer has the shape of its type, and the file in the repository is made of these types."""
-    published = json.loads((paths.PROJECT / "lab" / "commands" / "answers.schema.json").read_text())
-    assert published == json.loads(json.dumps(answers.json_schema()))
+    assert json.loads(json.dumps(answers.json_schema())) == PUBLISHED
     (tmp_path / "scrapes.csv").write_text("time,replicas,lag\n0,4,9000\n600,4,9000\n615,7,15600\n")
     (tmp_path / "seen.csv").write_text("time,rate\n0,5\n15,5\n30,90\n45,5\n")
     asked = {
@@ -277,6 +292,15 @@ def test_the_published_schema_is_of_what_is_printed(lab, tmp_path):
         content = json.loads(lab(command, *words, "--json"))
         assert content.pop("schema") == SCHEMA
         validation.read(answers.KINDS[command], content, command)
+
+
+@pytest.mark.parametrize("kind", ["Sync", "Asked"])
+def test_a_number_of_a_sync_has_its_unit(kind):
+    """In its name, or in what the schema says of it."""
+    shape = PUBLISHED["$defs"][kind]
+    for name, one in shape["properties"].items():
+        if {"integer", "number"} & {part.get("type") for part in one.get("anyOf", [one])}:
+            assert name.endswith(("_s", "replicas")) or f"``{name}``" in shape["description"], name
 
 
 def test_a_file_on_standard_input_is_simulated(lab, monkeypatch):

@@ -94,6 +94,7 @@ def test_a_quick_trial_peaks_where_it_did() -> None:
     """step-10x at quick was measured at 137,000 messages on a quiet machine (docs/decisions/09)."""
     found = estimate(inputs.read("step-10x", "lag", Workload(), 1, scale.load("quick"), "binary"))
     assert found.peak_lag == pytest.approx(137_000, rel=0.15)
+    assert found.scale == "quick"
     assert found.events == 774_400
     assert found.wall_s > 140
 

@@ -189,6 +189,40 @@ class TestVariants:
             variants.variants(orders(triggers=[other]), situation(), 2.0)
 
 
+def query(text="sum(kafka_consumergroup_lag)"):
+    """A prometheus trigger of threshold 1000."""
+    return {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": text, "threshold": "1000"}}
+
+
+class TestQuery:
+    """The threshold of a prometheus trigger."""
+
+    @pytest.mark.parametrize(
+        ("text", "centre"),
+        [("sum(kafka_consumergroup_lag) > 1", 300), ("sum(rate(kafka_topic_partition_current_offset[5m]))", 200)],
+    )
+    def test_it_is_tuned_as_a_lag_threshold_or_around_what_a_pod_does(self, text, centre):
+        """200/s x 2 s x 0.75 messages of lag, or 200 messages/s; written as KEDA takes it, a string without an exponent."""
+        given = orders(triggers=[query(text)])
+        assert variants.in_force(given)[variants.QUERY_THRESHOLD] == 1000
+        tried = [one.changes for one in variants.variants(given, situation(), 2.0, 100)]
+        found = [one[variants.QUERY_THRESHOLD] for one in tried if list(one) == [variants.QUERY_THRESHOLD]]
+        assert found == [round(centre * factor) for factor in variants.AROUND]
+        made = with_changes(given, {variants.QUERY_THRESHOLD: 1_500_000.0}).scaled
+        assert made.content["spec"]["triggers"][0]["metadata"]["threshold"] == "1500000"
+
+    def test_it_is_tuned_beside_a_trigger_on_lag_and_not_of_several(self):
+        """A field's name does not tell them apart. Nor beside the persistent-lag scaler, nor in a formula."""
+        lag = orders().content["spec"]["triggers"]
+        both = variants.in_force(orders(triggers=[*lag, query()]))
+        assert (both[variants.THRESHOLD], both[variants.QUERY_THRESHOLD]) == (2250, 1000)
+        assert variants.QUERY_THRESHOLD not in variants.in_force(orders(triggers=[query(), query()]))
+        own = lasting(lagThreshold="500").content["spec"]["triggers"]
+        assert variants.QUERY_THRESHOLD not in variants.in_force(orders(triggers=[*own, query()]))
+        composed = {"scalingModifiers": {"formula": "a", "target": "10"}}
+        assert variants.QUERY_THRESHOLD not in variants.in_force(orders(triggers=[query() | {"name": "a"}], advanced=composed))
+
+
 LASTING = {
     "scalerAddress": "lag-scaler:6000",
     "bootstrapServers": "b:9092",
