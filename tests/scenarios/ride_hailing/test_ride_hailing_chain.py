@@ -14,6 +14,7 @@ Refuted by a figure beyond its bound.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import allure
 import pytest
@@ -22,7 +23,9 @@ from lab import paths
 from lab.inputs import profile, variant
 from lab.inputs.scale import HPA_SYNC_S
 from lab.measure import lateness
+from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
+from lab.measure.scaling import scale_events
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.evening import COLD_START_S
 from tests.scenarios.ride_hailing.measure import pipeline as measured
@@ -40,15 +43,62 @@ RATES = (140, 1_400)  # of this profile, and of the text
 FRIDAY = profile.load(paths.PROFILES / "trips.yaml")
 SYNCS = {"the HPA syncs at once (s)": 0.0, "the HPA has just synced (s)": HPA_SYNC_S}
 TWO, KEDA, PAST = "two pods", "KEDA", "past the group"
+# What holds 3 s at the peak by the model, and differs from the text's ScaledObject.
+FRESH: dict[str, dict[str, Any]] = {"a floor of 10": {"min_replicas": 10}, "twice the pods in 15 s": {"scale_up": "100%/15s"}}
+
+
+def scaled(**changes):
+    """The chain on the text's ScaledObject with these changes; its lagThreshold is for a tenth of the traffic at medium."""
+    return PLAN | {"policy": variant.policy(policy("trip-analytics"), lag_threshold=1500, **changes)}
 
 
 @allure.story("The chain")
 def test_the_dashboard_hangs_on_the_group(trials, evidence):
     """Two fixed pods and KEDA at once, each with a dashboard that it feeds; then one that reads past the group."""
     fixed = PLAN | {"policy": "two-pods"}
-    two, keda = trials.duet(fixed, PLAN | {"policy": variant.policy(policy("trip-analytics"), lag_threshold=1500)})
+    two, keda = trials.duet(fixed, scaled())
     past = trials.blocks({PAST: fixed | {"workload": replace(CHAIN, emit="off")}})
     columns = {TWO: two, KEDA: keda} | past
+    report_dashboards(evidence, columns)
+
+    with evidence.of(columns, delivery=None) as claim:
+        claim(freshness(keda, PEAK).p99 < 3, "with KEDA the dashboard is less than 3 s old at the peak", TARGET)
+        claim(surge(keda, PEAK).table > 95, "with KEDA the surge multipliers are true at the peak", TARGET)
+        claim(surge(two, PEAK).table < 40, "with two pods they are not", "text 4, current state: < 40 %")
+        late = freshness(two, PEAK).median
+        claim.control(late > LATE_S, "two pods make the dashboard late", "the profile's own rates")
+        apart = freshness(columns[PAST], PEAK).p99
+        claim.control(apart < LATE_S / 2, "a dashboard past the group is not as late as it", "the design")
+        for name, runs in columns.items():
+            claim.invariant(measured.unequal(runs) == 0, f"{name}: {THE_LEDGERS}", ONCE)
+            claim.invariant(unaccounted(*runs) == 0, f"{name}: {DELIVERED}", CONTRACT)
+
+
+@allure.story("Policies that keep the dashboard fresh")
+def test_a_floor_and_a_faster_scale_up_keep_the_dashboard_fresh(trials, evidence):
+    """Is there a policy that holds the text's 3 s behind the group?
+
+    Hypothesis. With a floor of 10 pods, and with as many pods again each 15 s, no event waits long enough in the group at the
+    peak for the dashboard to become 3 s old. So it is by the model (docs/ride-hailing.md).
+
+    Method. The chain on the text's ScaledObject with each of the two changes, one after the other: in a duet Spark's batches
+    would take longer. Pod-minutes are reported.
+
+    Asserted. The age of the oldest event that the table lacks in phase ``peak``, p99; each table has each event once.
+
+    Refuted by 3 s or more.
+    """
+    found = trials.blocks({name: scaled(**change) for name, change in FRESH.items()})
+    report_dashboards(evidence, found)
+
+    with evidence.of(found) as claim:
+        for name, runs in found.items():
+            claim(freshness(runs, PEAK).p99 < 3, f"with {name} the dashboard is less than 3 s old at the peak", TARGET)
+            claim.invariant(measured.unequal(runs) == 0, f"{name}: {THE_LEDGERS}", ONCE)
+
+
+def report_dashboards(evidence, columns):
+    """Add each column's dashboard and pipeline, what its group costs, and what no policy can better."""
     for name, runs in columns.items():
         for phase in (NORMAL, SPIKE, PEAK):
             seen, true = freshness(runs, phase), surge(runs, phase)
@@ -62,20 +112,9 @@ def test_the_dashboard_hangs_on_the_group(trials, evidence):
         figures |= {"beyond the watermark, dropped": whole.beyond, "state (rows)": most.state_rows}
         figures |= {"state (bytes)": most.state_bytes, "files": most.files}
         evidence.report(f"{name}, pipeline", figures | {"oldest event of the group (s)": lateness.oldest(runs)})
-
+        figures = {"pod-minutes": cost(runs).pod_minutes, "most replicas": scale_events(runs).most_replicas}
+        evidence.report(f"{name}, group", figures)
     report_least(evidence, columns)
-
-    with evidence.of(columns, delivery=None) as claim:
-        claim(freshness(keda, PEAK).p99 < 3, "with KEDA the dashboard is less than 3 s old at the peak", TARGET)
-        claim(surge(keda, PEAK).table > 95, "with KEDA the surge multipliers are true at the peak", TARGET)
-        claim(surge(two, PEAK).table < 40, "with two pods they are not", "text 4, current state: < 40 %")
-        late = freshness(two, PEAK).median
-        claim.control(late > LATE_S, "two pods make the dashboard late", "the profile's own rates")
-        apart = freshness(columns[PAST], PEAK).p99
-        claim.control(apart < LATE_S / 2, "a dashboard past the group is not as late as it", "the design")
-        for name, runs in columns.items():
-            claim.invariant(measured.unequal(runs) == 0, f"{name}: {THE_LEDGERS}", ONCE)
-            claim.invariant(unaccounted(*runs) == 0, f"{name}: {DELIVERED}", CONTRACT)
 
 
 def report_least(evidence, columns):

@@ -1,8 +1,8 @@
 """``python -m tests.scenarios.ride_hailing.programs.traffic``: drives a service with Locust along the profile.
 
 It is the Job "producer" of a trial. Like :mod:`lab.programs.producer` it reports the profile, its phases and the tally of what
-became of each request. It reports Locust's CSV files too, so they come into the record. Locust runs in a process of its own,
-since it replaces the standard library's sockets.
+became of each request; of paced users also how late they sent it. It reports Locust's CSV files too, so they come into the
+record. Locust runs in a process of its own, since it replaces the standard library's sockets.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, users_at
 
 log = logging.getLogger("ride_hailing")
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
-SERVICES = {"EventProducer": ("ingestion",), "Rider": ("rider-api", "driver-matching")}
+INGESTION = ("ingestion",)
+SERVICES = {"EventProducer": INGESTION, "PacedProducer": INGESTION, "Rider": ("rider-api", "driver-matching")}
 FIND_S = 10.0  # services are ready, and have said where they are, before a trial drives them
 STOP_S = 20  # for requests under way when the profile is over
 CSV = ("stats", "stats_history", "failures")
@@ -101,7 +102,7 @@ def _drive(options: Any, profile: Profile, start: float, folder: Path, reports: 
         "start": start,
         "tally": str(told),
     }
-    own = ("kafka_settings", "reports_topic", "service_token", "cycle_s", "seed", "zones", "drivers")
+    own = ("kafka_settings", "reports_topic", "service_token", "traffic_user", "cycle_s", "seed", "zones", "drivers")
     settings |= {name: getattr(options, name) for name in own}
     environment = os.environ | {"TRAFFIC": json.dumps(settings)}
     quiet = ["--headless", "--only-summary", "--loglevel=WARNING", "--exit-code-on-error=0"]

@@ -33,9 +33,10 @@ TOKEN = "of-this-trial"
 OURS = bearer(TOKEN)
 STARTS_S, ENDS_S, ANSWERS_S = 120, 120, 60  # on a machine that runs other tests too
 LINGER_S = 3  # of a pod that lets a client hear that it leaves: longer than a busy machine takes for that
-# Users wait for their answers, so a busy machine makes fewer events of it.
+# A closed loop waits for its answers, so a busy machine makes fewer events of it. Paced users send all, later.
 STEPS = [{"at": 0, "rate": 30, "phase": "baseline"}, {"at": 6, "rate": 90, "phase": "spike"}]
 PROFILE = {"kind": "steps", "duration": 12, "steps": STEPS}
+USERS = CLOSED, PACED = "EventProducer", "PacedProducer"
 
 
 def values(bootstrap, topic, partitions=4):
@@ -195,8 +196,8 @@ def test_a_leaving_pod_answers_all_that_wait(bootstrap):
     assert len(values(bootstrap, topic)) == 35
 
 
-@pytest.fixture(scope="module")
-def driven(bootstrap):
+@pytest.fixture(scope="module", params=USERS)
+def driven(bootstrap, request):
     """(the reports, the events, the exit codes, what each pod took) of a small run of Locust against two ingestion pods.
 
     A third has said where it listens and is gone without a word.
@@ -217,7 +218,8 @@ def driven(bootstrap):
     follower = Follower(bootstrap, reports, ("ingestion",))
     try:
         until(lambda: follower.follow(0.1) or len(follower.known["ingestion"].urls) == 3, STARTS_S, "three pods have said it")
-        given = {"PROFILE_YAML": json.dumps(PROFILE), "ZONES": "10", "DRIVERS": "50", "START_IN": "20"}  # s: Locust's own start
+        given = {"PROFILE_YAML": json.dumps(PROFILE), "TRAFFIC_USER": request.param, "CYCLE_S": "0.25"}
+        given |= {"ZONES": "10", "DRIVERS": "50", "START_IN": "20"}  # s: Locust's own start
         code = start("traffic", "driver", **given).wait(STARTS_S + ENDS_S)
         took = [counted(port, "acked") for port in metrics]
     finally:
@@ -255,6 +257,16 @@ def test_every_answer_202_is_an_event_on_the_topic(driven):
     files = {row["name"]: row["text"] for row in told(said, "csv")}  # each in one part
     assert "/api/events/driver-location" in files["stats"]
     assert files["stats_history"].splitlines()[0].startswith("Timestamp,User Count")
+
+
+def test_paced_users_send_the_whole_profile_and_say_how_late(driven):
+    """A closed loop has no schedule to be late by."""
+    said, *_ = driven
+    tally, user = told(said, "produced")[0], told(said, "profile")[0]["user"]
+    late = [value for name, value in tally.items() if name.startswith("late_")]
+    assert len(late) == {CLOSED: 0, PACED: 3}[user]
+    assert late == sorted(late)
+    assert user == CLOSED or (tally["sent"], late[0] >= 0) == (6 * 30 + 6 * 90, True)
 
 
 def test_events_have_the_texts_weights_and_the_citys_multipliers(driven):

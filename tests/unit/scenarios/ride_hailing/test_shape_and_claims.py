@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab import paths
+from lab import paths, yamlfile
 from lab.inputs import profile
 from lab.inputs.profile import Profile, Step
 from lab.model import hpa
 from lab.model.hpa import HpaSpec, Metric
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.evening import foretold, simulated
-from tests.scenarios.ride_hailing.programs import traffic
+from tests.scenarios.ride_hailing.programs import shape, traffic
 from tests.scenarios.ride_hailing.programs.addresses import Known
 from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, SPAWN_RATE, rate_at, users_at
 
@@ -35,6 +35,20 @@ def test_users_make_the_rate(at, cycle):
     """Little's law: users / cycle is the rate, and less than one user more."""
     users = users_at(STEPS, at, cycle)
     assert 0 <= users / cycle - rate_at(STEPS, at) < 1 / cycle + 1e-6
+
+
+def test_a_request_is_due_when_the_producer_would_send_its_event(monkeypatch):
+    """All of the profile's, in order, however many times are computed at once."""
+    monkeypatch.setattr(shape, "BLOCK", 7)
+    assert list(shape.schedule(STEPS)) == STEPS.times(0, 1800).tolist()
+
+
+def test_paced_users_have_room_for_their_answers():
+    """Twice as many as the text's waits alone take: an answer may take as long as the cycle before a request is late."""
+    job = yamlfile.read(paths.MANIFESTS / "ridehailing" / "locust-paced.yaml")
+    env = {one["name"]: one.get("value") for one in job["spec"]["template"]["spec"]["containers"][0]["env"]}
+    assert env["TRAFFIC_USER"] in traffic.SERVICES
+    assert users_at(profile.load(paths.PROFILES / "trips.yaml"), 150, float(env["CYCLE_S"])) == 350 == 2 * 1400 * CYCLE_S
 
 
 def test_friday_at_real_time_is_foretold_as_its_experiment_says():
