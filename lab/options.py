@@ -98,6 +98,8 @@ SHORT = (
     *("cluster", "scale", "results", "repeat", "resume", "from-records", "expected", "scaledobject", "workload"),
     *("faults", "replay-faults", "minimise"),
 )
+# What alters a trial beside its scale, its runtime and its blocks, which its record tells.
+ALTERING = (*USER_FILES, "name", "topic", "hpa-sync-s", "faults", "replay-faults")
 SHORT_OPTIONS = "short-options"  # of a project: "off" leaves all of them to others
 
 
@@ -294,6 +296,12 @@ def chosen_scale(options: Namespace) -> Scale:
     """The scale that ``--scale`` names, or the one for the files that a user brought, with the sync of ``--lab-hpa-sync-s``."""
     scale = scales.load(options.lab_scale) if options.lab_scale else user_files(options).scale()
     return replace(scale, sync_s=options.lab_hpa_sync_s) if options.lab_hpa_sync_s else scale
+
+
+def altering(options: Namespace) -> list[str]:
+    """The words of a command line for those of :data:`ALTERING` that the session was given, wherever they were."""
+    given = {name: getattr(options, field(name)) for name in ALTERING}
+    return [f"--lab-{name}={value}" for name, value in given.items() if value not in (None, "")]
 
 
 def acceptance_inputs(options: Namespace, root: Path) -> Inputs:

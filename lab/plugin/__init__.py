@@ -177,6 +177,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         if brought := options.user_files(given):
             options.acceptance_inputs(given, session.config.rootpath)
             session.config.stash[SESSION].brought = brought.name
+        session.config.stash[SESSION].altering = options.altering(given)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

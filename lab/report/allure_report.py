@@ -15,11 +15,13 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from filelock import FileLock
 
@@ -47,6 +49,7 @@ ANALYTICS = re.compile(
     r'<script\b[^>]*\bsrc="https?://www\.googletagmanager\.com/[^"]*"[^>]*>\s*</script>\s*<script>.*?</script>', re.DOTALL
 )
 APPLICATION = re.compile(r'<script\s+src="data:text/javascript[^"]*"\s*></script>')
+LINK = re.compile(r'<a href="([^"#]+)[^"]*">(.*?)</a>', re.DOTALL)  # of a page of the lab's own to another file
 FETCHED = re.compile(
     r"<(?:script|link|img|iframe|source|video|audio|object|embed)\b[^>]*?\b(?:src|href|data)=[\"']?(?:https?:)?//", re.I
 )
@@ -122,18 +125,37 @@ def _evidence(line: str) -> dict[str, str]:
 
 
 def archive(results: Path) -> Path:
-    """Pack the session's pages, its summary, its verdicts and the Allure report into one file; returns that file."""
-    names = (session_page.PAGE, session_page.MARKDOWN, session_page.TIMELINES, session.FILE, "verdicts.json", "report")
+    """Pack the session's pages, its summary, its verdicts and the Allure report into one file; returns that file.
+
+    The page of a second trial is among them. Records are too large: the pages in the archive have no links to them.
+    """
+    found = session.read(results)
+    tried = [found.advice.tried.page] if found and found.advice and found.advice.tried else []
+    pages = [session_page.PAGE, *tried]
+    names = (*pages, session_page.MARKDOWN, session_page.TIMELINES, session.FILE, "verdicts.json", "report")
     target = results / ARCHIVE
     with FileLock(results / LOCK), _scratch(results, "archive") as scratch:
         made = scratch / ARCHIVE
+        listed = (file for name in names for file in sorted([results / name, *(results / name).rglob("*")]))
+        files = {str(file.relative_to(results)): file for file in listed if file.is_file()}
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
-            for name in names:
-                for file in sorted([results / name, *(results / name).rglob("*")]):
-                    if file.is_file():
-                        packed.write(file, file.relative_to(results))
+            for name, file in files.items():
+                if name in pages:
+                    packed.writestr(name, _linked(file.read_text(encoding="utf-8"), Path(name).parent, files))
+                else:
+                    packed.write(file, name)
         made.replace(target)
     return target
+
+
+def _linked(page: str, folder: Path, files: Collection[str]) -> str:
+    """The ``page``, which stands in ``folder``, with links to ``files`` alone; of any other link the text stays."""
+
+    def kept(link: re.Match[str]) -> str:
+        address = os.path.normpath(folder / unquote(unescape(link[1])))
+        return link[0] if address in files else link[2]
+
+    return LINK.sub(kept, page)
 
 
 def closed(page: str) -> str:

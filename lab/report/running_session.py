@@ -47,8 +47,9 @@ class RunningSession:
     ``validity`` has the verdicts on each record's gates, ``policy`` is the recommended one's file. ``timelines`` are Vega-Lite
     specs by the name of the record or, side by side, the test's id; ``pictures`` the SVG of each test's chart, by its file.
     ``asked`` are the ids of the trials that tests asked for, ``done`` of those with a record. What is
-    expected of its claims are ``expectations``. ``signed`` has the runs that a panel signs for, by the test's id; ``no_board``
-    says why the live board's picture is not taken. Others are :class:`Session`'s.
+    expected of its claims are ``expectations``. ``altering`` are its options that alter trials, as words of a command line.
+    ``signed`` has the runs that a panel signs for, by the test's id; ``no_board`` says why the live board's picture is not
+    taken. Others are :class:`Session`'s.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -70,6 +71,7 @@ class RunningSession:
     done: Collection[str] = ()
     expectations: Expectations | None = None
     brought: str = ""
+    altering: Sequence[str] = ()
     signed: dict[str, Runs[Record]] = field(default_factory=dict)
     sign_offs: list[SignOff] = field(default_factory=list)
     no_board: str = ""

@@ -61,7 +61,8 @@ def _sign_off(results: Path, state: RunningSession, test: Case, runs: Runs[Recor
     from lab.charts.timeline import timeline
 
     addresses = {one.name: os.path.relpath(one.folder, results) for one in state.records}
-    found = sign_off.sign_off(test, runs, list(state.tests.values()), state.readable(), lambda name: f"{addresses[name]}/")
+    tests, records = list(state.tests.values()), state.readable()
+    found = sign_off.sign_off(test, runs, tests, records, lambda name: f"{addresses[name]}/", state.altering)
     boards = [f"{addresses[one.name]}/{store.BOARD}" for one in runs if (one.folder / store.BOARD).is_file()]
     found = replace(found, board=next(iter(boards), ""), no_board=state.no_board)
     with suppress(NoData, ValueError):  # a record without a curve has no chart

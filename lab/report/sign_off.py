@@ -33,11 +33,17 @@ NOTE = (
 
 
 def sign_off(
-    test: Case, runs: Runs[Record], tests: Sequence[Case], records: Sequence[Record], address: Callable[[str], str]
+    test: Case,
+    runs: Runs[Record],
+    tests: Sequence[Case],
+    records: Sequence[Record],
+    address: Callable[[str], str],
+    altering: Sequence[str] = (),
 ) -> SignOff:
     """The sheet of the acceptance ``test`` and its ``runs``, without its pictures.
 
-    ``tests`` and ``records`` are all of the session, ``address`` gives that of a record by its name.
+    ``tests`` and ``records`` are all of the session, ``address`` gives that of a record by its name. ``altering`` are the
+    session's options that alter trials.
     """
     found = criteria.trials(test, runs, tests, records)
     listed = criteria.lines(found)
@@ -47,7 +53,7 @@ def sign_off(
         before = line.criterion
     words = Counter(line.row.verdict if line.row else SHOWN if line.quantity.value is not None else NO_DATA for line in listed)
     tally = ", ".join(f"{words[word]} {word}" for word in (*WORDS, SHOWN) if words[word])
-    described = [[letter, *_described(trial, address)] for letter, trial in found.items()]
+    described = [[letter, *_described(trial, address, altering)] for letter, trial in found.items()]
     count = f"{len(runs)} run{'s' * (len(runs) > 1)}"
     note = f"{count} at {runs[0].trial.scale}; commit {_commits(runs)}. {tally}. {NOTE}"
     figures = {f"{line.criterion}: {line.quantity.name}": absence(line.quantity) for line in listed}
@@ -121,8 +127,11 @@ def _worth(line: Line, record: Record) -> str:
     return said.replace(f"{scale.name} only; ", f"{name}, ").removesuffix(" at real time")
 
 
-def _described(trial: Trial, address: Callable[[str], str]) -> list[str | Cell]:
-    """What ran, the command that runs it again, and the records."""
+def _described(trial: Trial, address: Callable[[str], str], altering: Sequence[str]) -> list[str | Cell]:
+    """What ran, the command that runs it again, and the records.
+
+    How an existing cluster is reached is no part of the command: it alters no trial, and may be a login.
+    """
     first, several = trial.runs[0], {one.name: one for one in trial.runs}.values()
     policies = ", ".join(dict.fromkeys(one.inputs.policy_name for one in several))
     seeds = ", ".join(map(str, sorted({one.inputs.seed for one in several})))
@@ -133,8 +142,9 @@ def _described(trial: Trial, address: Callable[[str], str]) -> list[str | Cell]:
         f"commit {_commits(trial.runs)}"
     )
     blocks = max(one.inputs.repetition for one in several)
-    scaled = f"--scale={inputs.scale.name} --repeat={blocks} --cluster={inputs.runtime}"
-    command = Cell(f"pytest {shlex.quote(trial.test.id)} {scaled}", code=True)
+    words = [trial.test.id, f"--scale={inputs.scale.name}", f"--repeat={blocks}", f"--cluster={inputs.runtime}", *altering]
+    words += [f"--lab-order-seed={turn.seed}"] if (turn := first.trial.turn) and blocks > 1 else []
+    command = Cell(f"pytest {shlex.join(words)}", code=True)
     return [what, command, Cell(links=tuple((one.name, address(one.name)) for one in several))]
 
 

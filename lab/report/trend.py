@@ -1,7 +1,8 @@
-"""The main number of each test, and what it was in earlier sessions at the same scale, by Allure's history. Pure."""
+"""The main number of each test, and what it was in earlier sessions of the same trials, by Allure's history. Pure."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from lab.report.verdict_text import natural
 
 LOWER = ("<", "<=")
 NUMBER = re.compile(r"[0-9]+")
+ATTEMPT = re.compile(r"\.[0-9]+$")  # of a record's name; the rest is the identity of its trial
 SHOWN = 6  # sessions beside each other
 SPEED, SPEED_UNIT = "000 speed of the machine", "events/s"  # Allure orders by it: it comes before the experiments
 
@@ -30,8 +32,15 @@ class Main:
 
     @property
     def key(self) -> str:
-        """Its name in the history, with its scale. Allure orders by it letter by letter: all numbers have three digits."""
-        return NUMBER.sub(lambda found: found[0].zfill(3), f"{self.test.id}: {self.row.objective} ({self.scale})")
+        """Its name in the history, with its scale and what ran. Allure orders by its letters, so numbers have three digits."""
+        named = NUMBER.sub(lambda found: found[0].zfill(3), f"{self.test.id}: {self.row.objective} ({self.scale})")
+        return f"{named} {self._ran}"
+
+    @property
+    def _ran(self) -> str:
+        """A hash of all inputs of its trials, by the names of their records; how often each was run is no part of it."""
+        first = [ATTEMPT.sub("", name) for name in self.row.trials[:: self.row.runs]]
+        return hashlib.sha256("\n".join(first).encode()).hexdigest()[:8]
 
     def metric(self, place: int, start: int, stop: int) -> dict[str, Any]:
         """The number as Allure reads it; the test ran from ``start`` to ``stop``, in epoch milliseconds."""

@@ -110,6 +110,15 @@ def test_a_value_is_the_command_lines_then_pytests_then_the_projects(tmp_path: P
     assert ours.common.keys() == {"results", "workload", "profile", "start-s"}
 
 
+def test_what_alters_trials_can_be_given_again() -> None:
+    """From wherever it is; how a cluster is reached, and what is done with the records, alters none."""
+    more = ["--faults=0", "--lab-hpa-sync-s=5", "--lab-order-seed=7", "--resume", "--results=x"]
+    given = parse(*EXISTING, *more, "--workload=pods.yaml", lab_name="orders")
+    words = ["--lab-workload=pods.yaml", "--lab-name=orders", "--lab-hpa-sync-s=5.0", "--lab-faults=0"]
+    assert options.altering(given) == words
+    assert options.altering(parse()) == []
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

@@ -24,9 +24,10 @@ from lab.__main__ import main
 from lab.errors import InputError, LabFault
 from lab.report import allure_report, session_page
 from lab.report.running_session import RunningSession
-from lab.report.session import FAILED, Case
+from lab.report.session import FAILED, Advice, Case, Tried
 from lab.wait import until
 from tests.unit.report import browser
+from tests.unit.report.sessions import HELD, session
 
 pytestmark = pytest.mark.services
 
@@ -173,3 +174,19 @@ def test_the_sessions_page_links_to_the_evidence_of_each_test(built: allure_repo
         assert "test_breached" not in view.text
     with zipfile.ZipFile(allure_report.archive(results)) as packed:
         assert {"report.html", "summary.md", "session.json", "report/index.html"} <= set(packed.namelist())
+
+
+def test_a_page_in_the_archive_links_only_to_what_is_in_it(tmp_path: Path) -> None:
+    """The second trial's page is in it. Of a link to a record the text stays, and the page in the results keeps the link."""
+    for name in ("records/a1/trial.json", "changed/report.html", "report/index.html"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True)
+        file.write_text('<a href="records/a1/">a1</a> <a href="#b">b</a>')
+    made = session([HELD], brought="my.yaml", advice=Advice(tried=Tried("ship", [], "changed/report.html")))
+    made.write(tmp_path)
+    kept = session_page.write(tmp_path, made, {HELD.experiment: "report/index.html#1"}).read_text()
+    with zipfile.ZipFile(allure_report.archive(tmp_path)) as packed:
+        page, changed = (packed.read(name).decode() for name in ("report.html", "changed/report.html"))
+    links = [set(re.findall(r'href="([^"#]+)', text)) for text in (kept, page)]
+    assert links == [{"records/a1/", "report/index.html", "changed/report.html"}, links[0] - {"records/a1/"}]
+    assert changed == 'a1 <a href="#b">b</a>'

@@ -71,7 +71,7 @@ def test_a_line_has_its_number_its_interval_and_its_verdict(runs):
     assert (lines["flips"]["verdict"], lines["flips"]["wanted"]) == ("✔ held", "= 0")
     assert "1 breached, " in found.note
     assert re.fullmatch(r"1 breached, \d+ no data", found.open_lines)
-    assert "--scale=standard --repeat=3 --cluster=binary" in found.trials.cells[0][2].text
+    assert found.trials.cells[0][2].text == f"pytest {TEST} --scale=standard --repeat=3 --cluster=binary --lab-order-seed=1"
     assert found.trials.cells[0][3].links[0] == ("run-1", "records/run-1/")
     assert yaml.safe_load(found.policy) == runs[0].inputs.policy.content
 
@@ -124,13 +124,17 @@ def test_the_trials_that_stand_beside_it_are_found(runs, tmp_path):
 
 
 def test_the_sheet_is_at_the_head_of_the_page(runs, monkeypatch):
-    """With both pictures: that of the board is out of the first record that has one. session.json keeps it."""
+    """With both pictures: that of the board is out of the first record that has one. session.json keeps it.
+
+    What runs it again has the options that alter trials.
+    """
     results = runs[0].folder.parent.parent
     (runs[1].folder / BOARD).write_bytes(PNG)
-    state = RunningSession(records=list(runs), no_board="no browser")
+    state = RunningSession(records=list(runs), no_board="no browser", altering=["--lab-faults=3", "--lab-profile=a b.yaml"])
     state.begin(case(runs))
     state.signed[TEST] = runs
     page = session_page.leave(results, state).read_text()
+    assert "--cluster=binary --lab-faults=3 '--lab-profile=a b.yaml' --lab-order-seed=1" in plain(page)
     assert page.index('class="sign-off"') < page.index('class="facts"')
     assert page.count("<img", page.index('class="sign-off"'), page.index('class="facts"')) == 2
     (kept,) = read(results).sign_offs

@@ -1,4 +1,4 @@
-"""The main numbers over the sessions: what is compared is the same number at the same scale; and where a series changed."""
+"""The main numbers over the sessions: what is compared is the same number of the same trials; and where a series changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lab.report.changes import Change, Changes
 from lab.report.trend import SPEED, main_numbers, speed_metric, trend
 from tests.unit.report.sessions import BREACHED, HEAD, HELD, INVALID, INVARIANT, NO_DATA, session
 
-KEY = f"002 reaction: {HELD.objective} (standard)"
+KEY = main_numbers(session([HELD]))[0].key
 
 
 def line(day: int, **metrics: float) -> str:
@@ -28,9 +28,22 @@ def test_the_main_number_is_of_the_first_claim_that_has_one() -> None:
     other = replace(INVARIANT, experiment="5 brokers")
     made = session([replace(INVARIANT, objective="lost", measured=0.0), HELD, BREACHED, NO_DATA, other])
     assert [main.key for main in main_numbers(made)] == [KEY]
+    assert KEY.startswith(f"002 reaction: {HELD.objective} (standard) ")
     # Allure sorts keys letter by letter: 3 before 10.
     made = session([replace(HELD, experiment=name) for name in ("10 lag", "3 dip", "1 signal")])
     assert [key[:4] for key in sorted(main.key for main in main_numbers(made))] == ["001 ", "003 ", "010 "]
+
+
+def test_other_trials_have_another_number() -> None:
+    """A record's name has the hash of all inputs. A second attempt is of the same trial, as are its runs in other blocks."""
+
+    def key(*names: str, runs: int = 1) -> str:
+        (main,) = main_numbers(session([replace(HELD, trials=names, runs=runs)]))
+        return main.key
+
+    assert key("a-1f") == key("a-1f.2") == key("a-1f", "a-2f", runs=2)
+    assert key("a-1f", "b-3f") == key("a-1f", "a-2f", "b-3f", "b-4f", runs=2)
+    assert len({key("a-1f"), key("a-2f"), key("a-1f", "b-3f")}) == 3
 
 
 def test_a_trend_has_a_column_for_each_session_that_has_the_number() -> None:
