@@ -1,7 +1,8 @@
 """Acceptance: can this ScaledObject be shipped?
 
-Hypothesis. The policy under trial answers the traffic it will meet: new pods are at work within 90 s, the backlog is drained,
-replicas do not flap, stay within the policy's bounds and the partitions, and come back; and every message is processed once.
+Hypothesis. The policy under trial answers the traffic it will meet: new pods are at work within 90 s, its ceiling is enough,
+the backlog is drained, replicas do not flap, stay within the policy's bounds and the partitions, and come back; and every
+message is processed once.
 
 Method. One trial, from the floor until the lag is gone and the replicas are back at the floor, of what ``--scaledobject``,
 ``--lab-profile`` and ``--workload`` name. The reaction counts from the first phase after ``baseline``; the drain from the
@@ -16,10 +17,11 @@ import allure
 import pytest
 
 from lab.charts.breakdown import reaction_breakdown
-from lab.inputs.own_consumer import RECEIPTS
-from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S, compressed
+from lab.inputs.own_consumer import OFF, RECEIPTS
+from lab.judge.bounds import CEILING_S, DRAIN_OVER_BEST, REACTION_S, compressed
 from lab.measure.delivery import guarantee
 from lab.measure.drain import best_drain
+from lab.measure.lateness import ceiling_delay
 from lab.measure.progress import progress
 from lab.measure.reaction.step import IN_TIME, reaction
 from lab.measure.scaling import policy_excess
@@ -60,4 +62,6 @@ def test_the_policy_is_accepted(trials, brought, evidence):
     with evidence.of(record, delivery=guarantee(record[0].inputs)) as claim:
         time = record[0].scale.time
         claim(reaction(record).divided_s < compressed(REACTION_S, time), IN_TIME)
+        if record[0].inputs.driver != OFF:  # the profile has no rates of traffic that is the user's own
+            claim(ceiling_delay(record) < CEILING_S, "the policy's ceiling is enough for the traffic, as far as partitions are")
         claim_acceptance(claim, record)

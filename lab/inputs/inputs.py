@@ -161,6 +161,16 @@ class Inputs:
         """Messages/s that one pod processes at most at the trial's scale."""
         return self.workload.rate * self.scale.rate
 
+    @property
+    def ceiling_delay_s(self) -> float:
+        """How much older events get with the policy's ceiling than with a pod for each partition, at real time.
+
+        All pods are there from the start, so it is the ceiling's alone.
+        """
+        pods = min(self.policy.max_replicas, self.partitions), self.partitions
+        limited, least = (self.profile.oldest_s(self.workload.group_rate(count) * self.scale.rate) for count in pods)
+        return (limited - least) * (1 if self.profile.real_time else self.scale.time)
+
     def settings(self) -> dict[str, Any]:
         """Every input by its name as plain data, the workload's settings one by one."""
         own = {name: value for name, value in self.to_dict().items() if name != "workload"}

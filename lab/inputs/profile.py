@@ -88,6 +88,14 @@ class Profile:
             within = np.where(flowing[position], np.maximum(0.0, index - self._due[position]) / rates[position], 0.0)
         return self._edges[position] + within
 
+    def oldest_s(self, capacity: float) -> float:
+        """The age, s, that events reach where ``capacity`` a second are done at most, each in its turn."""
+        backlog = most = 0.0
+        for step, seconds in zip(self.steps, np.diff(self._edges).tolist(), strict=True):
+            backlog = max(0.0, backlog + (step.rate - capacity) * seconds)
+            most = max(most, backlog)
+        return most / capacity
+
     def phases(self) -> list[tuple[float, float, str]]:
         """(start, end, phase) of each run of steps of one phase, in seconds."""
         runs: list[tuple[float, float, str]] = []

@@ -9,6 +9,7 @@ import numpy as np
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
+from lab.judge.origin import UNSCALED
 from lab.measure.lag import LAST
 from lab.record.ages import Coverage
 from lab.record.store import Record
@@ -56,6 +57,12 @@ def oldest(record: Record) -> float:
     """The greatest age that an event reached, at its receipt or, without one, at the record's end; no data without a ledger."""
     events = record.waiting
     return float((np.minimum(events.done, record.end) - events.at).max())
+
+
+@quantity("s", "age of the oldest event at worst, as far as the policy's ceiling adds to it", UNSCALED)
+def ceiling_delay(record: Record) -> float:
+    """By the inputs alone: no record has too little for it. See :attr:`lab.inputs.inputs.Inputs.ceiling_delay_s`."""
+    return record.inputs.ceiling_delay_s
 
 
 @quantity("s", "age of the first event at its receipt")

@@ -18,6 +18,7 @@ from lab.inputs.own_consumer import OFF, PROCESSES, RECEIPTS
 from lab.inputs.profile import BASELINE, RELIEF
 from lab.inputs.scale import Scale
 from lab.inputs.workload import PARTITIONS, Workload
+from lab.judge.bounds import CEILING_S
 from lab.model.baseline import baseline
 
 PROFILE, POLICY = "step-10x", "lag"
@@ -97,6 +98,10 @@ def header_lines(given: Inputs) -> list[str]:
         f"{policy.min_replicas} pods {policy.min_replicas * pod:,.0f}/s, {at_work} pods on {given.partitions} partitions "
         f"{at_work * pod:,.0f}/s",
     ]
+    if not (given.workload.own or given.workload.start_s):
+        lines.append("pods join as soon as they run: no start_s is in the workload")
+    if given.driver != OFF and (late := given.ceiling_delay_s) >= CEILING_S:
+        lines.append(f"the ceiling of {policy.max_replicas} pods makes events {late:,.0f} s older, wanted < {CEILING_S:g} s")
     start = baseline(policy, given.partitions, given.workload.topics)
     if start.replicas != policy.start:
         lines.append(f"baseline of {start.replicas}, not the floor of {policy.start}: {start.why}")

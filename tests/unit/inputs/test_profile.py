@@ -64,6 +64,14 @@ def test_compression_keeps_rates_and_divides_times(profile, factor):
     assert build(profile.to_dict(), "test") == profile
 
 
+def test_events_get_as_old_as_the_backlog_lasts():
+    """A backlog of 600 is left after two bursts with too little time between them, and 300 a second are done."""
+    each = {0: 100, 10: 400, 14: 250, 18: 500, 20: 0}
+    profile = Profile(tuple(Step(at, rate, "step") for at, rate in each.items()), 60)
+    assert profile.oldest_s(300) == pytest.approx(600 / 300)
+    assert profile.oldest_s(500) == 0
+
+
 @pytest.mark.parametrize("kind", ["bursty", "sawtooth"])
 def test_repeating_profiles_build(kind):
     """Bursty and sawtooth rise and fall as often as asked."""

@@ -32,7 +32,7 @@ def test_a_bound_changes_by_decision_alone():
     for wanted, decides in ((decide, True), (shown, False)):
         assert {gate.name: gate.bound for gate in GATES if gate.decides is decides} == wanted
     shared = (bounds.REACTION_S, bounds.DIP, bounds.RECOVERY_S, bounds.TIME_BEHIND_S, bounds.DRAIN_OVER_BEST)
-    assert (*shared, bounds.MEMORY_AN_HOUR) == (90, 0.2, 5, 2, 1.5, 1 / 24)
+    assert (*shared, bounds.MEMORY_AN_HOUR, bounds.CEILING_S) == (90, 0.2, 5, 2, 1.5, 1 / 24, 90)
     assert (bounds.compressed(bounds.REACTION_S, 4), bounds.compressed(bounds.DIP, 2).source) == (22.5, bounds.DIP.source)
 
 
@@ -80,3 +80,5 @@ def test_verdicts_that_were_read_again_say_the_same():
     again = [replace(one, verdict="".join([*one.verdict]), kind="".join([*one.kind])) for one in judged]
     assert (word(again), reason(again), remark(again)) == (word(judged), reason(judged), remark(judged))
     assert word([replace(one, kind="invariant") for one in judged]) == VALID
+    for other in ("absent", VALID):  # what no gate is
+        assert remark([replace(one, verdict=other) for one in judged]) == ""

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.measure.lateness import behind, oldest, share_in_time, timelag
+from lab.measure.lateness import behind, ceiling_delay, oldest, share_in_time, timelag
 from lab.record import ages
 from lab.record.ages import Coverage
 from lab.record.store import Record
 
-from . import built
+from . import built, whole
 
 START, END = 10.0, 40.0
 MOMENTS = st.integers(0, 40).map(float)
@@ -86,6 +86,15 @@ def test_one_partition_that_stands_still_is_late(tmp_path):
     parts = found.event_parts("partition", "offset", "ts", most=7)
     found.__dict__["waiting"] = ages.waiting(ages.lives(parts, found._coverage))
     assert behind(found, 2.0).value == pytest.approx(18)
+
+
+def test_a_ceiling_that_is_too_low_makes_events_older():
+    """150 messages/s for 30 s, where a pod takes 100, and partitions leave work for two."""
+    shape = {"steps": [{"at": 0, "rate": 150, "phase": "spike"}], "duration": 30}
+    rest = {"workload": {"process_ms": "10", "concurrency": 1}, "profile": shape, "partitions": 2, "scale": {"time": 5}}
+    given = [whole.inputs(policy=whole.scaled(maxReplicaCount=most), **rest) for most in (1, 2, 3)]
+    found = [ceiling_delay(built.Shown(inputs=one)) for one in given]
+    assert [one.value for one in found] == [pytest.approx(5 * 15), 0, 0]  # at real time
 
 
 def test_a_message_that_was_skipped_in_the_middle_grows_old(tmp_path):

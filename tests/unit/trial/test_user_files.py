@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -12,6 +13,7 @@ from lab import paths
 from lab.errors import InputError
 from lab.inputs import inputs, workload
 from lab.inputs import scale as scales
+from lab.inputs.own_consumer import OFF
 from lab.inputs.workload import Workload
 from lab.trial import user_files
 from lab.trial.user_files import UserFiles
@@ -101,7 +103,7 @@ def test_of_a_file_with_more_in_it_the_scaledobject_is_taken(tmp_path, caplog):
     assert "HorizontalPodAutoscaler x beside it scales the same Deployment orders-enricher" in caplog.text
 
 
-def test_what_will_run_is_told():
+def test_what_will_run_is_told(tmp_path):
     """What the traffic asks, what the pods can take, and each replaced field."""
     told = user_files.header_lines(read(UserFiles(ORDERS, PEAK, ENRICHER)))
     assert told[1] == (
@@ -109,9 +111,21 @@ def test_what_will_run_is_told():
     )
     given = "replaced spec.triggers[0].authenticationRef: {'name': 'orders-kafka'}"
     assert f"{given} -> 'a TriggerAuthentication of its own, where the brokers of the trial ask for a login'" in told
-    assert len(told) == 2 + 8
+    assert "pods join as soon as they run: no start_s is in the workload" in told
+    assert len(told) == 3 + 8
+    late = written(tmp_path, "late.yaml", f"{ENRICHER.read_text()}\nstart_s: 20\n")
+    assert not any("start_s" in one for one in user_files.header_lines(read(UserFiles(ORDERS, PEAK, late))))
     assert "spec.triggers[0].metadata.topic ('orders')" in user_files.replacement_note(read(UserFiles(ORDERS)))
     assert user_files.replacement_note(read(UserFiles())) == ""
+
+
+def test_a_ceiling_below_the_traffic_is_told(tmp_path):
+    """Half of the pods make a backlog that a pod for each partition would not; traffic of the user's own has no rates."""
+    low = written(tmp_path, "low.yaml", ORDERS.read_text().replace("maxReplicaCount: 12", "maxReplicaCount: 6"))
+    line = "the ceiling of 6 pods makes events 300 s older, wanted < 90 s"  # (900 - 600) x 600 s at 600 messages/s
+    chosen = read(UserFiles(low, PEAK, ENRICHER))
+    assert line in user_files.header_lines(chosen)
+    assert line not in user_files.header_lines(replace(chosen, driver=OFF))
 
 
 def test_how_many_pods_of_a_client_this_machine_carries_is_told(monkeypatch, tmp_path):
