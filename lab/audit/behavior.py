@@ -90,28 +90,30 @@ def activation_holds(here: Scaled) -> Iterator[Hit]:
 @rule(
     "uncommitted-group",
     WARNING,
-    "to 0 with latest, or with scaleToZeroOnInvalidOffset",
+    "to 0 with latest, or with scaleToZeroOnInvalidOffset; latest that is written",
     "earliest, here and in the client",
     "keda#2033",
     "keda#7414",
     test=ZERO,
 )
 def uncommitted_group(here: Scaled) -> Iterator[Hit]:
-    """Source: ``getLagForPartition``."""
-    for trigger in here.lags if here.to_zero else ():
+    """Above 0 latest must be written: it is the default, and most groups have committed. Source: ``getLagForPartition``."""
+    for trigger in here.lags:
         flag, policy = (trigger.path("metadata", one) for one in ("scaleToZeroOnInvalidOffset", "offsetResetPolicy"))
-        if trigger.flag("scaleToZeroOnInvalidOffset"):
+        flagged = trigger.flag("scaleToZeroOnInvalidOffset")
+        if flagged and here.to_zero:
             words = "a group that has committed nothing, or whose offsets expired, has no lag: it never starts"
             yield Hit(flag, words, 0, {flag: "false", policy: "earliest"}, ERROR)
-            continue
-        if trigger.metadata.get("offsetResetPolicy", "latest") != "latest":
+        if flagged or trigger.metadata.get("offsetResetPolicy", "latest" if here.to_zero else "") != "latest":
             continue
         count = here.counted(trigger)
-        if count is not None and trigger.activation >= count:
+        if here.to_zero and count is not None and trigger.activation >= count:
             continue
-        pods = None if count is None else min(here.most, max(here.floor, math.ceil(count / trigger.threshold)))
-        words = "a group that has committed nothing has a lag of 1 for each partition, and never goes to 0"
-        yield Hit(policy, words if pods is None else f"{words}: {pods:,} pods on an empty topic", pods, {policy: "earliest"})
+        pods = None if count is None or here.formula else min(here.most, max(here.floor, math.ceil(count / trigger.threshold)))
+        rest, place = ("and never goes to 0", "on an empty topic") if here.to_zero else ("whatever is in it", "at any lag")
+        words = f"a group that has committed nothing has a lag of 1 for each partition, {rest}"
+        words += "" if pods is None else f": {pods:,} pods {place}"
+        yield Hit(policy, words, pods, {policy: "earliest"}, "" if here.to_zero else INFORMATION)
 
 
 @rule(

@@ -155,7 +155,7 @@ def uncommitted_group(rig: Rig, case: Case) -> Shown:
     topic, fed = Topic(rig.kafka.bootstrap, case.partitions, committed=False), case.feed(rig)
     fed.trigger["metadata"] |= {"topic": topic.name, "consumerGroup": topic.name}
     topic.produce(100 if flagged else 0)
-    target = case.target(rig, fed, replicas=0 if flagged else 1, minReplicaCount=0)
+    target = case.target(rig, fed, replicas=0 if flagged else 1, minReplicaCount=0 if flagged else case.scaled.least)
     rested = target.rest(REST_S)
     return (rested if flagged else target.steady()), case.number
 

@@ -109,6 +109,7 @@ FIRES = [
     ("uncommitted-group", {"least": 0}, 3, WARNING, [], {}),
     ("uncommitted-group", {"least": 4, "idle": 0}, 4, WARNING, [], {}),
     ("uncommitted-group", {"least": 0, f"k.{INVALID}": "true"}, 0, ERROR, [], {}),
+    ("uncommitted-group", {"k.offsetResetPolicy": "latest"}, 3, INFORMATION, [], {}),
     ("jump-to-zero", {"least": 0, "down": policies("Pods/1/60")}, 23, WARNING, [], {}),
     ("jump-to-zero", {"least": 0, "cool": 200, "down": {"stabilizationWindowSeconds": 600}}, 24, WARNING, [], {}),
     ("one-poll-to-zero", {"least": 0, "cool": 30}, 1, WARNING, [], {}),
@@ -183,6 +184,8 @@ SILENT = [
     ("activation-holds", {"least": 0, "k.activationLagThreshold": "0"}, [], {}),
     ("uncommitted-group", {"least": 0, "k.offsetResetPolicy": "earliest"}, [], {}),
     ("uncommitted-group", {"least": 0, "k.activationLagThreshold": "24"}, [], {}),
+    ("uncommitted-group", {}, [], {}),  # the default
+    ("uncommitted-group", {"k.offsetResetPolicy": "latest", f"k.{INVALID}": "true"}, [], {}),
     ("jump-to-zero", {"least": 0, "cool": 1740, "down": policies("Pods/1/60")}, [], {}),
     ("jump-to-zero", {"down": policies("Pods/1/60")}, [], {}),
     ("jump-to-zero", {"least": 3, "idle": 0, "cool": 1740, "down": policies("Pods/1/60")}, [], {}),
