@@ -11,7 +11,7 @@ import yaml
 
 from lab import paths
 from lab.__main__ import main
-from lab.commands import accept, advice, simulate, situation
+from lab.commands import accept, advice, simulate, situation, tune
 from lab.errors import BAD_INPUT, BREACHED, FAULT, HELD, InputError
 from lab.flags import Flags
 from lab.foresee import variants
@@ -254,5 +254,5 @@ def test_a_change_breaches_nothing_at_any_point_of_a_sync_nor_at_the_trials_scal
 @pytest.mark.parametrize(("tried", "taken"), [("abc", "c"), ("ab", "b"), ("a", None)])
 def test_a_change_that_holds_at_the_trials_scale_too_goes_first(monkeypatch, tried, taken):
     """Of these a breaches at real time, b at the trial's scale, and c at neither."""
-    monkeypatch.setattr(advice, "_breaches", lambda question, one: (question, one) in {("real", "a"), ("scale", "b")})
-    assert advice._first_held(["real", "scale"], tried) == taken
+    monkeypatch.setattr(tune, "_breaches", lambda question, one: (question, one) in {("real", "a"), ("scale", "b")})
+    assert tune._first_held(["real", "scale"], tried) == taken

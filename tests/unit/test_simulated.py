@@ -229,12 +229,35 @@ def test_a_line_says_why(simulated, triggers, flags, spec, note):
     assert fine["notes"] == []
 
 
+@pytest.mark.parametrize(
+    ("flags", "workload", "assumed"),
+    [
+        (("--pod-rate=100",), None, ["partitions 24"]),
+        ((), {"process_ms": 10}, ["partitions 24, concurrency 6"]),
+        (("--partitions=12",), {"start_s": 5}, ["process_ms 2-10, concurrency 6"]),
+        (("--partitions=12", "--pod-rate=100"), {"start_s": 5}, []),
+        (("--pod-rate=100",), {"partitions": 12}, []),
+    ],
+)
+def test_what_is_assumed_has_a_line(said, flags, workload, assumed):
+    """Partitions and pace, where neither a flag nor a workload has them: in JSON and in text."""
+    content, text = (
+        said([kafka(1000)], "--start-s=30", *flags, *more, workload=workload, minReplicaCount=1)[1].out
+        for more in (("--json",), ())
+    )
+    lines = [line for line in json.loads(content)["notes"] if line.startswith("assumed, ")]
+    assert [line.rpartition(": ")[2] for line in lines] == assumed
+    assert [line for line in text.splitlines() if "assumed, " in line] == [f"note: {line}" for line in lines]
+
+
 def test_an_estimate_takes_the_scale_of_a_session(said):
     """A lagThreshold of 50 and a pollingInterval of 30 s fit no quick trial; medium is the next."""
     steps = ((0, 5, "baseline"), (60, 50, "spike"))
     code, out = said([kafka(50)], command="estimate", minReplicaCount=1, steps=steps, duration=120)
     assert "at scale medium" in out.out
     assert code in (0, 2)  # as the machine is
+    _, out = said([kafka(50)], "--json", command="estimate", minReplicaCount=1, steps=steps, duration=120)
+    assert json.loads(out.out)["scale"] == "medium"
 
 
 def test_topics_of_unlike_size_and_traffic(simulated, said):
