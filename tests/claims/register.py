@@ -35,6 +35,7 @@ class Claim:
 
     ``number`` says what was found. ``sessions`` are those of docs/evidence that judged one of its tests. ``tests`` are the node
     ids that judge it; ``command`` is for a claim that another command measures. ``repeat`` is how many runs a claim takes.
+    A session is to have held all verdicts of a held claim's tests, or those that ``objectives`` are a part of.
     ``missing`` says what a full answer lacks. ``non_goal`` says why the lab will not judge it.
     """
 
@@ -44,6 +45,7 @@ class Claim:
     verdict: str
     number: str = ""
     sessions: tuple[str, ...] = ()
+    objectives: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     command: str = ""
     repeat: int = 0
@@ -95,7 +97,7 @@ def texts(folder: Path) -> list[Text]:
 
 
 def check(text: Text, project: Path) -> None:
-    """Raise :class:`InputError` for the first test, file or session of ``text`` that ``project`` lacks."""
+    """Raise :class:`InputError` for the first test, file or session that ``project`` lacks, or that did not hold its claim."""
     judged = _judged(project / TABLE)
     for claim in text.claims:
         for node in claim.tests:
@@ -106,14 +108,26 @@ def check(text: Text, project: Path) -> None:
             if not (project / named).exists():
                 raise InputError(text.file, f"{claim.id}.command", named, "a file of the project")
         for session in claim.sessions:
-            verdicts = frozenset[str]().union(*(judged.get((session, test), frozenset()) for test in claim.tests))
-            if not verdicts or (claim.verdict == HELD and HELD not in verdicts):
-                allowed = f"a session of {TABLE} that judged one of its tests" + (", and held it" if verdicts else "")
+            verdicts = [one for test in claim.tests for one in judged.get((session, test), ())]
+            if not verdicts:
+                allowed = f"a session of {TABLE} that judged one of its tests"
                 raise InputError(text.file, f"{claim.id}.sessions", session, allowed)
+            if claim.verdict == HELD:
+                _held(text, claim, session, verdicts)
         shown = claim.sessions or claim.command or claim.verdict == OPEN or (claim.missing and claim.verdict != HELD)
         if not shown and all(_judges_records(node, project) for node in claim.tests):
             allowed = "a session, as its tests judge records" + ("" if claim.verdict == HELD else "; or what is missing")
             raise InputError(text.file, f"{claim.id}.sessions", "none", allowed)
+
+
+def _held(text: Text, claim: Claim, session: str, verdicts: Sequence[tuple[str, str]]) -> None:
+    """Raise :class:`InputError` unless each of the verdicts that ``claim`` names is held; where it names none, all."""
+    field, allowed = "sessions", f"a session of {TABLE} that held all that its tests judge; else objectives that it held"
+    if claim.objectives:
+        field, allowed = "objectives", f"a part of QUANTITY: CLAIM of verdicts that {session} held"
+    for part in claim.objectives or ("",):
+        if {verdict for said, verdict in verdicts if part in said} != {HELD}:
+            raise InputError(text.file, f"{claim.id}.{field}", part or session, allowed)
 
 
 def figures(words: str) -> list[str]:
@@ -147,9 +161,10 @@ def _claim(row: object, number: int, prefix: str, file: Path) -> Claim:
     given.known(*(field.name for field in fields(Claim)))
     for field in fields(Claim):
         if field.default is MISSING or field.name in row:
-            kind = {"tests": list, "sessions": list, "repeat": int}.get(field.name, str)
+            kind = {"tests": list, "sessions": list, "objectives": list, "repeat": int}.get(field.name, str)
             given.value(field.name, kind)
-    claim = Claim(**{**row, **{name: tuple(map(str, row.get(name, ()))) for name in ("tests", "sessions")}})
+    lists = {name: tuple(map(str, row.get(name, ()))) for name in ("tests", "sessions", "objectives")}
+    claim = Claim(**{**row, **lists})
     for name, allowed in _faults(claim, prefix):
         raise InputError(file, f"{place}.{name}", getattr(claim, name), allowed)
     return claim
@@ -164,6 +179,8 @@ def _faults(claim: Claim, prefix: str) -> Iterator[tuple[str, str]]:
         yield "quote", f"1 to {MOST_WORDS} words"
     if claim.verdict not in VERDICTS:
         yield "verdict", f"one of {', '.join(VERDICTS)}"
+    if claim.objectives and not (claim.verdict == HELD and claim.sessions):
+        yield "objectives", "none, as no session is to have held them"
     if claim.verdict == OPEN:
         for name in ("number", "sessions"):
             if getattr(claim, name):
@@ -203,13 +220,14 @@ def scales(table: Path) -> Mapping[str, str]:
 
 
 @cache
-def _judged(table: Path) -> Mapping[tuple[str, str], frozenset[str]]:
-    """The verdicts of each session of the table on each test, without its parameters."""
-    found: dict[tuple[str, str], set[str]] = {}
+def _judged(table: Path) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
+    """(``quantity: claim``, verdict) of each row of the table, by its session and its test without parameters."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     with table.open(encoding="utf-8", newline="") as rows:
         for row in csv.DictReader(rows):
-            found.setdefault((row["session"], row["test"].partition("[")[0]), set()).add(row["verdict"])
-    return {place: frozenset(verdicts) for place, verdicts in found.items()}
+            said = f"{row['quantity']}: {row['claim']}"
+            found.setdefault((row["session"], row["test"].partition("[")[0]), []).append((said, row["verdict"]))
+    return found
 
 
 @cache

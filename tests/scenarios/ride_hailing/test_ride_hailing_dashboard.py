@@ -30,7 +30,7 @@ from tests.scenarios.ride_hailing.trials import EVENING, TENTH_OF_TRIPS, policy
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
-ZONES, DRIVERS = 20, 500  # of manifests/ridehailing/locust-paced.yaml
+ZONES, DRIVERS = 20, 500  # of manifests/ridehailing/locust.yaml
 PEAK, NORMAL = "spike", "drain"  # phases of the profile
 TARGET = "text 4, target state at the Friday peak"
 
@@ -39,7 +39,7 @@ TARGET = "text 4, target state at the Friday peak"
 def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
     """Locust, ingestion, Kafka, Spark: event time to table, and the table's multipliers beside the generator's."""
     tenth = {"policy": variant.policy(policy("trip-analytics"), lag_threshold=15_000), "workload": TENTH_OF_TRIPS}
-    http = {"beside": ("ridehailing/ingestion", "ridehailing/analytics"), "driver": "ridehailing/locust-paced"}
+    http = {"beside": ("ridehailing/ingestion", "ridehailing/analytics"), "driver": "ridehailing/locust"}
     record = trials.run(**EVENING | tenth | http | {"profile": "trips-http", "until": REPLAYED})
     stale = {phase: staleness(record, phase) for phase in (PEAK, NORMAL)}
     accurate = {phase: multipliers(record, phase) for phase in (PEAK, NORMAL)}

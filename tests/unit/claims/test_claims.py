@@ -27,15 +27,18 @@ ROW = {
     "tests": [TEST],
 }
 WAITING = {"id": "T1-waits", "section": "2", "quote": "It will be.", "verdict": "not yet judged", "missing": "A trial."}
+IN_FOUR = {"sessions": ["2026-11-26-four"]}
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with two tests, and three sessions, of which one held the first and one breached it."""
+    """A project with two tests, and four sessions: of the first test one held all, one breached it, and one did both."""
     for file, text in {
         "tests/experiments/test_one.py": "def test_it():\n    pass\n\n\ndef test_records(evidence):\n    pass\n",
-        register.TABLE: f"session,test,verdict\n2026-11-23-one,{TEST}[quick],held\n"
-        f"2026-11-24-two,tests/other.py::test_it,held\n2026-11-25-three,{TEST},breached\n",
+        register.TABLE: "session,test,claim,quantity,verdict\n"
+        f"2026-11-23-one,{TEST}[quick],it is,steps,held\n2026-11-24-two,tests/other.py::test_it,it is,steps,held\n"
+        f"2026-11-25-three,{TEST},it is,steps,breached\n2026-11-26-four,{TEST},it is,steps,held\n"
+        f"2026-11-26-four,{TEST},it does,steps,breached\n2026-11-26-four,{TEST},it was,flips,no data\n",
     }.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text, encoding="utf-8")
@@ -96,6 +99,14 @@ def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
         ({"sessions": ["2026-11-25-gone"]}, "T1-it-is-so.sessions: '2026-11-25-gone' is not allowed; allowed: a session of"),
         ({"sessions": ["2026-11-24-two"]}, "T1-it-is-so.sessions: '2026-11-24-two' is not allowed; allowed: a session of"),
         ({"sessions": ["2026-11-25-three"]}, "T1-it-is-so.sessions: '2026-11-25-three' is not allowed; allowed: a session of"),
+        ({"sessions": ["2026-11-26-four"]}, "T1-it-is-so.sessions: '2026-11-26-four' is not allowed; allowed: a session of"),
+        (IN_FOUR | {"objectives": ["it does"]}, "T1-it-is-so.objectives: 'it does' is not allowed; allowed: a part of"),
+        (IN_FOUR | {"objectives": ["flips"]}, "T1-it-is-so.objectives: 'flips' is not allowed"),
+        (IN_FOUR | {"objectives": ["steps"]}, "T1-it-is-so.objectives: 'steps' is not allowed"),
+        (IN_FOUR | {"objectives": ["it is", "it has"]}, "T1-it-is-so.objectives: 'it has' is not allowed"),
+        ({"sessions": ["2026-11-23-one", "2026-11-25-three"], "objectives": ["it is"]}, "T1-it-is-so.objectives: 'it is' is"),
+        ({"objectives": ["it is"], "verdict": "partly"}, "T1-it-is-so.objectives: ('it is',) is not allowed; allowed: none"),
+        ({"objectives": ["it is"], "sessions": []}, "T1-it-is-so.objectives: ('it is',) is not allowed; allowed: none"),
         ({"sessions": [], "tests": [ON_RECORDS]}, "T1-it-is-so.sessions: 'none' is not allowed; allowed: a session, as its"),
         ({"sessions": [], "tests": [ON_RECORDS], "verdict": "partly"}, "judge records; or what is missing"),
         (WAITING | {"missing": ""}, "T1-waits.missing: '' is not allowed; allowed: what is missing, or a non_goal, and not"),
@@ -109,6 +120,14 @@ def test_a_bad_row_is_one_clear_line(project: Path, changed: dict[str, object], 
     assert line in str(refused.value)
     assert str(refused.value).startswith(str(project / "docs" / "claims" / "1.yaml"))
     assert "\n" not in str(refused.value)
+
+
+def test_a_held_row_names_what_a_session_held_beside_a_breach(project: Path) -> None:
+    """All that it names is held, in each of its sessions. A row that is not held names nothing."""
+    both = ["2026-11-23-one", "2026-11-26-four"]
+    (text,) = read(project, ROW | {"sessions": both, "objectives": ["steps: it is", "it is"]})
+    assert text.claims[0].objectives == ("steps: it is", "it is")
+    read(project, ROW | IN_FOUR | {"verdict": "partly"})
 
 
 def test_a_row_that_is_none_and_an_id_of_two_rows_are_refused(project: Path) -> None:
