@@ -89,13 +89,16 @@ def _judge(root: Path, results: Path, target: Path) -> None:
 
 
 def _count(repository: Repository, results: Path, name: str) -> None:
-    """Tally the faults of the finished trials in ``results``, and keep that in the lock as session ``name``."""
+    """Tally the faults of the finished trials in ``results``, and keep that in the lock as session ``name``.
+
+    A record that its session, which was killed, had not closed is none of a finished trial.
+    """
     from lab.measure.fault_tally import tally  # what reads records takes a second to import
     from lab.record import store
     from lab.report import session as sessions
 
-    folders = [folder for folder in store.stored(results).values() if store.Record(folder).finished]
-    records = [record for record in map(store.opened, folders) if record.inputs.faults]
+    ended = [one for one in map(store.Record, store.stored(results).values()) if one.finished and one.trial.files]
+    records = [store.opened(one.folder) for one in ended if one.inputs.faults]
     if not records:
         raise InputError(results, "RESULTS", str(results), "the results of a session with finished trials under faults")
     session = sessions.read(results)

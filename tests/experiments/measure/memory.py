@@ -61,8 +61,9 @@ def growth_over(records: Sequence[Record]) -> dict[str, float]:
     """How many times the memory, and the number, of a kind's processes is in the last third what it is in the middle third.
 
     The records are of one session, in the order of time: in the first third programs fill their caches. Of each there is the
-    median over its readings. A kind counts that is in all of both thirds; of pods, whose number a policy decides, the memory
-    alone. Raises :class:`NoData` for fewer than FEWEST_TRIALS in a third, and for a record without a reading.
+    median over the second half of its readings: Spark's workers of the trial before live for a minute into it, which is about
+    half of a short one. A kind counts that is in all of both thirds; of pods, whose number a policy decides, the memory alone.
+    Raises :class:`NoData` for fewer than FEWEST_TRIALS in a third, and for a record without a reading.
     """
     third = len(records) // 3
     if third < FEWEST_TRIALS:
@@ -76,6 +77,7 @@ def growth_over(records: Sequence[Record]) -> dict[str, float]:
 def _held_by(record: Record) -> dict[str, float]:
     """The resident memory of a process of each kind, bytes, and their number; none of what had ended when it was read."""
     seen = record.memory[record.memory["rss_bytes"] > 0]
+    seen = seen[seen["t"] >= (seen["t"].min() + seen["t"].max()) / 2]
     each = (seen["rss_bytes"] / seen["count"]).groupby(seen["process"]).median()
     numbers = seen[seen["process"] != CONSUMERS].groupby("process")["count"].median()
     return {str(name): float(size) for name, size in each.items()} | {

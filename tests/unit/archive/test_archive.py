@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from lab.archive.lock import FOLDER, Lock
 from lab.archive.repository import Repository
 from lab.commands import evidence
 from lab.errors import InputError, LabFault
-from lab.record import seal, store
+from lab.record import seal, store, trial
 from tests.unit.measure.built import sealed
 from tests.unit.measure.test_faults import under
 from tests.unit.measure.test_kills import done, range_of
@@ -202,11 +203,16 @@ def test_a_session_of_the_archive_is_judged_by_its_name(archived, monkeypatch):
 
 
 def test_what_faults_did_is_counted_into_the_lock(archived, tmp_path, capsys):
-    """Of finished trials with faults, under the session's name, once; another session in the archive keeps it."""
+    """Of finished trials with faults, under the session's name, once; another session in the archive keeps it.
+
+    A record that its session did not come to close is none.
+    """
     results = tmp_path / "results"
     (results / "records").mkdir(parents=True)
     under(results / "records" / "a-1", [done("a", 0, 0, 9, 99.9), done("b", 0, 0, 9, 108.0)], [range_of(0, 0, 9)])
     sealed(results / "records" / "a-1")
+    under(unclosed := results / "records" / "a-2", [])
+    replace(trial.read(unclosed), files=None).write(unclosed)
     counting = ["evidence", "--repository", str(archived), "faults", str(results), "night"]
     for _ in range(2):
         assert main(counting) == 0

@@ -209,18 +209,23 @@ def test_a_consumer_costs_what_its_samples_say(tmp_path):
 
 
 def test_memory_that_grows_from_trial_to_trial_is_told_by_kind():
-    """A third more in the last three of nine, and twice as many processes; what not every trial has is left out."""
+    """A third more in the last three of nine, and twice as many processes; what not every trial has is left out.
+
+    What is there in the first half of a trial alone is none of its: it may be there for more or fewer readings.
+    """
 
     def trial(number):
         count = 2 if number < 6 else 4
         held = {"kafka": 1, "etcd": count, "spark": 1} if number != 4 else {"kafka": 1, "etcd": count}
         sizes = {"kafka": 300 if number < 6 else 400, "etcd": count * (50 if number else 500), "spark": 9}
         rows = [(t, name, count, sizes[name] * MIB) for t in (1, 2, 3) for name, count in held.items()]
-        rows += [(1, "kafka", 1, 9000 * MIB), (1, "ended", 1, 0)]
+        rows += [(2, "kafka", 1, 9000 * MIB), (1, "ended", 1, 0)]
+        rows += [(t, "workers", 3, 30 * MIB) for t in ((1,) if number < 6 else (1, 1.2, 1.4))]
+        rows += [(t, "workers", 1, 5 * MIB) for t in (2, 3)]
         return SimpleNamespace(memory=pd.DataFrame(rows, columns=["t", "process", "count", "rss_bytes"]))
 
     trials = [trial(number) for number in range(9)]
-    numbers = {"etcd, number": 2, "kafka, number": 1}
-    assert growth_over(trials) == pytest.approx({"etcd": 1, "kafka": 4 / 3} | numbers)
+    numbers = {"etcd, number": 2, "kafka, number": 1, "workers, number": 1}
+    assert growth_over(trials) == pytest.approx({"etcd": 1, "kafka": 4 / 3, "workers": 1} | numbers)
     with pytest.raises(NoData, match="8 trials, fewer than 9"):
         growth_over(trials[1:])

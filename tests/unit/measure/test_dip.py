@@ -102,6 +102,18 @@ def test_it_is_back_when_it_stays_back(tmp_path):
     assert only(tmp_path / "down", flow((0, 200, 2), (24, 100, 2))).recovery_s == math.inf
 
 
+def test_a_rate_that_sinks_slowly_is_not_back(tmp_path):
+    """Back after a trough, it sinks twice by 3.5 %: no second is far below its own reference, and some below the trough's.
+
+    That is a fall of its own, from when it begins until the rate is back at 95 % of the trough's reference.
+    """
+    done = flow((0, 200, 2), (24, 100, 2), (26, 200, 2), (28, 193, 2), (33, 186, 2), (40, 400, 4))
+    found = only(tmp_path, done, reports=[*JOINED[:2], assigned(T + 38, "c", 3)])
+    assert (found.reference, found.depth) == pytest.approx((200, 0.5))
+    assert found.recovery_s == pytest.approx(40 - 32.45, abs=0.06)
+    assert found.forgone == pytest.approx(199 + 91, rel=0.03)
+
+
 @pytest.mark.parametrize(("at", "event", "back_s"), [(29, "subscribed", 2.66), (29, "joined", 2.96), (21, "subscribed", 2.96)])
 def test_falls_that_lie_apart_are_judged_apart(tmp_path, at, event, back_s):
     """A quarter less for 1 s at the step, and for 2 s from 29.5 s on: that counts from the member that came, or from itself.
