@@ -46,7 +46,6 @@ from tests.experiments.workloads import slim
 WORKLOAD = slim(start_s=45)
 FLYING = InFlight.of(WORKLOAD)
 ACCEPTANCE, SPIKE, TRANSIENT = (profile.load(paths.PROFILES / f"{name}.yaml") for name in ("acceptance", "spike", "transient"))
-SHARES = shares(ACCEPTANCE, 1, PARTITIONS)  # of every profile here: the same keys
 LULLS_S, RATES = range(120, 1201, 60), range(300, 2301, 50)
 SLACK_S = 2 * HPA_SYNC_S  # a sync comes at most a period after a change of the traffic, and acts on what it read
 OBJECTIVE_S = 60.0
@@ -89,7 +88,8 @@ class Run:
     def situation(self) -> Situation:
         """The group, until the longest window is over."""
         pods = Consumers(WORKLOAD.rate, START_S + self.start_s, in_flight_s=self.in_flight_s)
-        return Situation(self.profile, SHARES, pods, phase_s=self.point * HPA_SYNC_S, tail_s=LONGEST_WINDOW)
+        same = shares(ACCEPTANCE, 1, PARTITIONS)  # of every profile here: the same keys
+        return Situation(self.profile, same, pods, phase_s=self.point * HPA_SYNC_S, tail_s=LONGEST_WINDOW)
 
     @cached_property
     def curve(self) -> Curve:
