@@ -38,6 +38,7 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
     "scenarios at real time": (["--scale=real"], "tests/scenarios"),
     "experiments at close": (["--scale=close"], "tests/experiments"),
     "experiments at standard": (["--scale=standard"], "tests/experiments"),
+    "experiments at standard on kind": (["--scale=standard", "--cluster=kind"], "tests/experiments"),
     "experiments at real time": (["--scale=real"], "tests/experiments"),
     "experiments at real time, an HPA sync of 5 s": (["--scale=real", "--lab-hpa-sync-s=5"], "tests/experiments"),
 }
