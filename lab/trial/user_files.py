@@ -114,6 +114,10 @@ def header_lines(given: Inputs) -> list[str]:
         lines.append(f"the profile never leaves its phase {BASELINE}: reaction and drain will be no data")
     elif phases[-1] not in RELIEF:
         lines.append(f"the profile ends in phase {phases[-1]}, not in {' or '.join(RELIEF)}: the drain will be no data")
+    if given.workload.own and given.runtime == PROCESSES:
+        lines.append(
+            "what your pods take of this machine is counted as the lab's consumer takes: check-consumer measures yours"
+        )
     lines += [note] if (note := consumer_note(given)) else []
     return [*lines, *(f"replaced {one}" for one in given.replaced)]
 

@@ -206,7 +206,10 @@ def test_a_record_without_receipts_says_why(tmp_path):
 @pytest.mark.parametrize(("rung", "lacks"), [(BLACK_BOX, True), (RECEIPTS, False)])
 def test_the_session_says_what_runs_in_the_place_of_the_labs_consumer(rung, lacks):
     """And what can't be said of it."""
-    note = user_files.consumer_note(trial("plateau", "lag-4500", Workload(command="true", rung=rung)))
+    given = trial("plateau", "lag-4500", Workload(command="true", rung=rung))
+    note = user_files.consumer_note(given)
+    told = "what your pods take of this machine is counted as the lab's consumer takes: check-consumer measures yours"
+    assert [told, note] == user_files.header_lines(given)[-2:]
     assert "'true', in the place of the lab's; it tells: " in note
     assert ("Loss, copies" in note) == lacks
     assert user_files.consumer_note(trial()) == ""
