@@ -24,7 +24,7 @@ from tests.records.compact import compact, size
 from tests.records.sessions import SESSIONS, Said, differences, judge, kind
 
 LARGE = 300_000
-MOST_EVIDENCE = 25_000_000
+MOST_EVIDENCE = 60_000_000  # three trials of an hour at the full rate
 
 
 def main(arguments: list[str] | None = None) -> int:
