@@ -36,6 +36,7 @@ def tolerant_at(lag_threshold):
 
 
 @pytest.mark.spike
+@pytest.mark.acceptance
 @pytest.mark.duration(90)
 @pytest.mark.parametrize("profile", ["bursty"])
 @allure.story("A short scale-down window flaps, a long one more rarely")

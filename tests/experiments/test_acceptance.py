@@ -5,11 +5,13 @@ stay within the policy's bounds and the partitions, and come back; and every mes
 
 Method. One trial, from the floor until the lag is gone and the replicas are back at the floor, at standard (faithful for peak
 lag, not for the reaction). A short one: profile ``spike`` on ``lag-4500``, pods that take 30 s to start. A whole one: profile
-``acceptance``, six bursts, the spike and the way back, on ``recommended``, pods that take 45 s (`tox -e acceptance`).
+``acceptance``, six bursts, the spike and the way back, on ``recommended``, pods that take 45 s (`tox -e acceptance`); also with
+range, in turns with it.
 
-Asserted. Each line of text 1, section 5, and what acceptance/test_acceptance.py holds a user's files to.
+Asserted. Each line of text 1, section 5, and what acceptance/test_acceptance.py holds a user's files to. On range a step costs
+a fifth of the throughput or more.
 
-Refuted by one figure beyond its bound.
+Refuted by one figure beyond its bound, or a group on range that keeps within 20 %.
 """
 
 import allure
@@ -18,6 +20,7 @@ import pytest
 from acceptance.test_acceptance import claim_acceptance
 from lab.charts.breakdown import reaction_breakdown
 from lab.judge.bounds import DIP, REACTION_S, RECOVERY_S, compressed
+from lab.judge.pairs import paired
 from lab.measure.cost import cost
 from lab.measure.dip import worst_dip
 from lab.measure.drain import drain
@@ -78,6 +81,29 @@ def judge_section_5(record, evidence, backlog):
 def test_a_10x_spike_is_answered_drained_and_given_back(trials, evidence):
     """A spike, on the policy of the experiments."""
     judge_section_5(trials.run(**SHORT), evidence, backlog=20)
+
+
+@pytest.mark.acceptance
+@pytest.mark.duration(1700, scale="standard")
+@pytest.mark.speed(WHOLE_SPEED)
+@pytest.mark.usefixtures("board_picture")
+@allure.story("A group on range beside it")
+def test_a_group_on_range_stumbles_at_the_same_steps(trials, evidence):
+    """What the recommended policy's steps cost a group that stops as a whole at each rebalance."""
+    found = trials.blocks({"cooperative-sticky": WHOLE, "range": WHOLE | {"workload": slim(start_s=45, balancer="range")}})
+    dips = {name: worst_dip(runs) for name, runs in found.items()}
+    ranged = dips["range"]
+    for name, worst in dips.items():
+        evidence.report(f"dips, {name}", {field: getattr(worst, field) for field in worst.declared()})
+    evidence.report("dip, range less cooperative-sticky", paired(ranged.depth, dips["cooperative-sticky"].depth).figures())
+
+    with evidence.of(found["range"]) as claim:
+        claim.control(
+            scale_events(found["range"]).most_replicas == found["range"][0].inputs.partitions,
+            "the group on range scales as far",
+            DESIGN,
+        )
+        claim(ranged.depth >= DIP, "on range a step costs a fifth of the throughput or more", f"{TEXT}: eager may be far worse")
 
 
 @pytest.mark.acceptance

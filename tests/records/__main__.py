@@ -25,6 +25,8 @@ from tests.records.sessions import SESSIONS, Said, differences, judge, kind
 
 LARGE = 300_000
 MOST_EVIDENCE = 60_000_000  # three trials of an hour at the full rate
+# What no claim reads, and a reader of a record asks for: the load by which it is valid, the HPA's syncs, the live board.
+BESIDE = {"load.parquet", "hpa.log", store.BOARD}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -108,6 +110,8 @@ def keep(
             for session, tests in judged.items()
         }
         read = files_read(said)
+        for files in read.values() if whole else ():
+            files.update(BESIDE)
         sizes = {name: compact(large / "records" / name, small / "records" / name, files) for name, files in read.items()}
         needs = {test: set(one.trials) for tests in said.values() for test, one in tests.items()}
         chosen = Choice(sorted(needs), set().union(*needs.values()), {}) if whole else choose(needs, sizes, most)
