@@ -178,12 +178,18 @@ class Evidence:
             record.release()
 
 
-def breached(record: Record) -> list[str]:
-    """What an experiment claims of ``record`` alone, and it breaches; nothing of an invalid one."""
-    delivery = guarantee(record.inputs)
-    if delivery is None or gates.reason(judge_validity(record)):
+def breached(record: Record) -> list[str] | None:
+    """What an experiment claims of ``record`` alone, and it breaches; None where that is not known.
+
+    It is not of an invalid record, and where none is known to be breached and there is no data for some.
+    """
+    if (delivery := guarantee(record.inputs)) is None:
         return []
-    return [sentence for found, sentence, _ in _invariants([Runs([record])], delivery) if found.holds is False]
+    if gates.reason(judge_validity(record)):
+        return None
+    holds = {sentence: found.holds for found, sentence, _ in _invariants([Runs([record])], delivery)}
+    wrong = [sentence for sentence, held in holds.items() if held is False]
+    return None if not wrong and None in holds.values() else wrong
 
 
 def _invariants(given: Sequence[Runs[Record]], delivery: Guarantee) -> Iterator[tuple[Comparison, str, str]]:

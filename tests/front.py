@@ -8,30 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from lab import paths
-from lab.foresee.curve import worst_age
 from lab.foresee.situation import POINTS
 from lab.inputs import profile, scaledobject
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.variant import TRIGGER, Variant
 from lab.report.tables import Table
 from tests.handbook import PAGE
-from tests.policies import (
-    ACCEPTANCE,
-    BOUNDS,
-    FLYING,
-    OLDEST,
-    PRICE,
-    SPIKE,
-    Run,
-    figures,
-    read,
-    refuted,
-)
+from tests.policies import ACCEPTANCE, BOUNDS, FLYING, PRICES, Run, figures, oldest, read, refuted
 
 FILE = paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml"
 TRANSIENT = profile.load(paths.PROFILES / "transient.yaml")
@@ -51,6 +40,8 @@ ONE_STEP = ("scale_up", "600%/30s")
 FRONT: dict[str, Changes] = {
     "lag at 4,500": (),
     "the same, window of 900 s": (("scale_down_window", 900),),
+    "lag at 3,000; tolerance down 0.94": (("lag_threshold", 3000), ("scale_down_tolerance", 0.94)),
+    "lag at 3,000; arrivals at 70/s a pod; 600 % in 15 s": (("lag_threshold", 3000), arrivals(70), ("scale_up", "600%/15s")),
     "lag; arrivals at 85/s a pod": (arrivals(85),),
     "lag; arrivals at 60/s a pod": (arrivals(60),),
     "lag; arrivals at 70/s a pod; all 24 above 1,050/s": WHOLE,
@@ -80,8 +71,7 @@ class Remedy:
 
 REMEDIES = {
     "lag at 4,500": Remedy(),
-    "ahead of lag: arrivals at 85/s a pod": Remedy((arrivals(85),)),
-    "the same, in one step": Remedy((arrivals(85), ONE_STEP)),
+    "arrivals at 85/s a pod, in one step": Remedy((arrivals(85), ONE_STEP)),
     "twice the pods: arrivals at 50/s a pod": Remedy((arrivals(50),)),
     "a floor of 6": Remedy((("min_replicas", 6),)),
     "a floor of 6; arrivals at 85/s; one step": Remedy((arrivals(85), ONE_STEP, ("min_replicas", 6))),
@@ -99,19 +89,17 @@ def changed(changes: Changes) -> ScaledObject:
     return scaledobject.parse(Variant("lag-4500", changes).applied(read(FILE).content, FILE), FILE)
 
 
-def oldest(runs: Iterable[Run]) -> float:
-    """The greatest age of an event in any of ``runs``, s."""
-    return max(worst_age(run.curve, run.situation.arrivals) for run in runs)
+@cache
+def worst(name: str) -> Mapping[str, float]:
+    """What one of FRONT does at few lulls and rates, at worst."""
+    return figures(changed(FRONT[name]), LULLS_S, RATES)
 
 
 def front_row(name: str) -> list[str]:
-    """What one of FRONT does at few lulls and rates, at worst; ✘ at what refutes it."""
-    scaled = changed(FRONT[name])
-    found = figures(scaled, LULLS_S, RATES)
+    """The :func:`worst` of one of FRONT; ✘ at what refutes it."""
+    found = worst(name)
     beyond = refuted(found)
-    cells = [f"{'✘ ' if one in beyond else ''}{found[one]:,.0f}" for one in (*BOUNDS, OLDEST, PRICE)]
-    spikes = [Run(scaled, SPIKE, at) for at in (FLYING.least_s, FLYING.mean_s, FLYING.most_s)]
-    return [name, *cells, f"{oldest(spikes):.0f}"]
+    return [name, *(f"{'✘ ' if one in beyond else ''}{found[one]:,.0f}" for one in (*BOUNDS, *PRICES))]
 
 
 def remedy_row(name: str) -> list[str]:

@@ -1,7 +1,8 @@
 """The marks in the table of verdicts: ``python -m tests.marks`` says of each claim what it is worth at real time, by today.
 
 A session marks its claims by what each was made of (:func:`lab.measure.outcome.remark`). The table has a quantity's name alone.
-One that is no measure's own is not shown to be faithful; the session's word on it stays, as it may be of a comparison.
+One that is no measure's own is not shown to be faithful. The session's word on it stays, as it may be of a comparison, unless
+it names another scale than the row's.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def mark(row: Row) -> str:
         return ""
     origin, refuted = origins().get(row.quantity), _refuted(paths.PROJECT / row.test.partition("::")[0]).get(row.claim, "")
     found = remark(row.kind, origin or UNKNOWN, _scales()[row.scale], committed(), refuted)
-    return row.real_time if found and "validated" in row.real_time and not (origin or refuted) else found
+    own = row.real_time if row.real_time.startswith(row.scale) else ""
+    return own if found and "validated" in own and not (origin or refuted) else found
 
 
 @cache

@@ -8,7 +8,8 @@ partitions. Bounds are those of text 1, section 5, where it has one.
 - Ten bursts at any distance, with lulls of 2 to 20 minutes: no pod goes that the traffic of the window before it needed. A
   flip after a lull that outlasts the window is right.
 - An hour at any rate that 24 pods can do: no flip, and at rest no event older than 60 s.
-- All that wherever the HPA reads lag between two commits, since pods that started together commit together.
+- All that wherever in its period a sync comes, and wherever lag is read between two commits: pods that started together commit
+  together. PLACES are five such pairs, EVERY has each with each.
 
 The oldest event and the pod-minutes are the price.
 """
@@ -20,7 +21,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ from lab.foresee.curve import Curve, ages, worst_age
 from lab.foresee.group import Consumers
 from lab.foresee.in_flight import InFlight
 from lab.foresee.simulate import simulate
-from lab.foresee.situation import START_S, Situation
+from lab.foresee.situation import POINTS, START_S, Situation
 from lab.foresee.variants import LONGEST_WINDOW, rules_of
 from lab.inputs import policy, profile
 from lab.inputs.keys import shares
@@ -47,6 +48,10 @@ WORKLOAD = slim(start_s=45)
 FLYING = InFlight.of(WORKLOAD)
 ACCEPTANCE, SPIKE, TRANSIENT = (profile.load(paths.PROFILES / f"{name}.yaml") for name in ("acceptance", "spike", "transient"))
 LULLS_S, RATES = range(120, 1201, 60), range(300, 2301, 50)
+# What is in flight where lag is read, s, and the point of its period at which a sync comes. As in ``simulate`` the reads take
+# turns at these points: on average, then just before and just after a commit.
+PLACES = tuple(zip((FLYING.mean_s, *(FLYING.most_s, FLYING.least_s) * 2), POINTS, strict=True))
+EVERY = tuple(product((FLYING.least_s, FLYING.mean_s, FLYING.most_s), POINTS))
 SLACK_S = 2 * HPA_SYNC_S  # a sync comes at most a period after a change of the traffic, and acts on what it read
 OBJECTIVE_S = 60.0
 
@@ -58,6 +63,8 @@ FLIPS, REACTION, FLOOR = (
 DISTANCE = "ten bursts at any distance: flips within the window"
 RATE, REST = "an hour at any rate: flips", "an hour at any rate: oldest event at rest (s)"
 OLDEST, PRICE = "price: oldest event in the acceptance (s)", "price: pod-minutes of the acceptance"
+FROM_FLOOR = "price: oldest event in a spike from the floor (s)"
+PRICES = (OLDEST, PRICE, FROM_FLOOR)
 BOUNDS = {FLIPS: 0.0, REACTION: REACTION_S, FLOOR: 0.0, DISTANCE: 0.0, RATE: 0.0, REST: OBJECTIVE_S}
 
 
@@ -132,13 +139,24 @@ class Run:
         return float(age[(t >= end - (end - start) / 3) & (t <= end)].max())
 
 
-def figures(scaled: ScaledObject, lulls_s: Iterable[int] = LULLS_S, rates: Iterable[int] = RATES) -> dict[str, float]:
-    """What ``scaled`` does, at worst, by requirement and price."""
-    points = FLYING.least_s, FLYING.mean_s, FLYING.most_s
-    whole = [Run(scaled, ACCEPTANCE, at) for at in points]
-    spike = [Run(scaled, SPIKE, at) for at in points]
-    apart = [Run(scaled, bursts(lull_s), at) for lull_s in lulls_s for at in points]
-    held = [Run(scaled, hour(rate)) for rate in rates]
+def oldest(runs: Iterable[Run]) -> float:
+    """The greatest age of an event in any of ``runs``, s."""
+    return max(worst_age(run.curve, run.situation.arrivals) for run in runs)
+
+
+def figures(
+    scaled: ScaledObject,
+    lulls_s: Iterable[int] = LULLS_S,
+    rates: Iterable[int] = RATES,
+    places: Sequence[tuple[float, float]] = PLACES,
+) -> dict[str, float]:
+    """What ``scaled`` does, at the worst of ``places``, by requirement and price; pod-minutes are their mean."""
+
+    def runs(*profiles: Profile) -> list[Run]:
+        return [Run(scaled, one, in_flight_s, point=point) for one in profiles for in_flight_s, point in places]
+
+    whole, spike = runs(ACCEPTANCE), runs(SPIKE)
+    apart, held = runs(*map(bursts, lulls_s)), runs(*map(hour, rates))
     return {
         FLIPS: max(one.curve.flips for one in (*whole, *spike)),
         REACTION: max(one.reaction_s for one in (*whole, *spike)),
@@ -146,8 +164,9 @@ def figures(scaled: ScaledObject, lulls_s: Iterable[int] = LULLS_S, rates: Itera
         DISTANCE: max(one.early_flips for one in apart),
         RATE: max(one.curve.flips for one in held),
         REST: max(one.at_rest_s for one in held),
-        OLDEST: max(worst_age(one.curve, one.situation.arrivals) for one in whole),
+        OLDEST: oldest(whole),
         PRICE: float(np.mean([one.curve.pod_minutes for one in whole])),
+        FROM_FLOOR: oldest(spike),
     }
 
 
@@ -158,7 +177,7 @@ def refuted(found: Mapping[str, float]) -> list[str]:
 
 def rows(by_name: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
     """A table of policies: a row for each, a column for each figure, ✘ at those that refute it."""
-    names = (*BOUNDS, OLDEST, PRICE)
+    names = (*BOUNDS, *PRICES)
     head = ["", *(f"{name} <= {BOUNDS[name]:g}" if name in BOUNDS else name for name in names)]
     marked = {policy: refuted(found) for policy, found in by_name.items()}
     cells = [

@@ -14,6 +14,7 @@ from lab.errors import InputError
 from lab.record.seal import checksum
 
 LOCK, TABLE = "lock.json", "verdicts.csv"  # in FOLDER
+HEADS = "heads.json"  # in FOLDER/NAME of a commit: each trial's trial.json and what its faults did
 FOLDER = "docs/evidence"  # in the repository; a session's records are in FOLDER/NAME of its commit
 VERDICTS = "verdicts.json"  # in FOLDER/NAME: the rows of each test, as they were judged
 
@@ -34,7 +35,10 @@ class Entry(BaseModel, extra="forbid", frozen=True):
 
 
 class Lock(BaseModel, extra="forbid", frozen=True):
-    """All sessions of the archive, by name; and of sessions with ``faults`` what these did (:mod:`lab.measure.fault_tally`)."""
+    """All sessions of the archive, by name; and of sessions with ``faults`` what these did (:mod:`lab.measure.fault_tally`).
+
+    A tally says in which ``commit`` the heads of its trials are, and their SHA-256, ``heads``.
+    """
 
     sessions: dict[str, Entry]
     faults: dict[str, dict[str, Any]] = {}

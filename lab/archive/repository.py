@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from lab import paths
 from lab.archive import lock, table
-from lab.archive.lock import FOLDER, LOCK, TABLE, VERDICTS, Lock
+from lab.archive.lock import FOLDER, HEADS, LOCK, TABLE, VERDICTS, Lock
 from lab.errors import InputError, LabFault
 from lab.record import seal
 
@@ -74,22 +78,63 @@ class Repository:
         """
         if name in self.lock.sessions or (self.folder / name).exists():
             raise InputError("evidence", "NAME", name, "a name that no session of the archive has")
-        if changes := self._git("status", "--porcelain", "--untracked-files=no"):
-            raise InputError(self.root, "changes", changes.splitlines()[0].strip(), "a checkout whose changes are committed")
-        place = self.folder / name
-        place.mkdir()
+        place = self._place(name)
         shutil.copytree(session / RECORDS, place / RECORDS)
         shutil.copyfile(session / VERDICTS, place / VERDICTS)
-        own = f"{FOLDER}/{name}"
-        self._git("add", "--force", own)
-        self._git("commit", "--quiet", "--message", f"Evidence {name}: its records, which the next commit locks and removes")
-        commit = self._git("rev-parse", "HEAD")
+        commit = self._commit(name, "its records")
         entry = lock.measured(place, date.today().isoformat(), commit)
-        lock.write(self.lock.model_copy(update={"sessions": self.lock.sessions | {name: entry}}), self.folder)
         table.write([*table.read(self.folder), *rows], self.folder)
-        self._git("rm", "-r", "--quiet", own)
+        found = self.lock.model_copy(update={"sessions": self.lock.sessions | {name: entry}})
+        self._lock(name, found, f"{entry.files} files, {entry.bytes:,} bytes")
+
+    def add_faults(self, name: str, heads: Sequence[Mapping[str, Any]], tally: Mapping[str, Any]) -> None:
+        """Commit the ``heads`` of trials with faults, lock them with their ``tally`` as ``name``, and remove them.
+
+        A ``name`` that is there is counted anew. Raises :class:`InputError` where the checkout has changes that are not
+        committed.
+        """
+        place = self._place(name)
+        content = json.dumps(list(heads), indent=0)
+        (place / HEADS).write_text(content)
+        commit = self._commit(name, "the heads of its trials")
+        entry = {"commit": commit, "heads": hashlib.sha256(content.encode()).hexdigest(), **tally}
+        found = self.lock.model_copy(update={"faults": self.lock.faults | {name: entry}})
+        self._lock(name, found, f"{len(heads)} trials with faults")
+
+    def heads(self, name: str) -> list[dict[str, Any]]:
+        """The heads of the trials by which the faults of session ``name`` were counted, none of one without any.
+
+        Raises :class:`LabFault` where they are not what was locked.
+        """
+        entry = self.lock.faults[name]
+        if "heads" not in entry:
+            return []
+        self._obtain(entry["commit"])
+        content = self._git("show", f"{entry['commit']}:{FOLDER}/{name}/{HEADS}")
+        if hashlib.sha256(content.encode()).hexdigest() != entry["heads"]:
+            raise LabFault(f"the heads of {name} are not what was locked")
+        found: list[dict[str, Any]] = json.loads(content)
+        return found
+
+    def _place(self, name: str) -> Path:
+        """A new folder for what is committed as ``name``. Raises :class:`InputError` for a checkout with changes."""
+        if changes := self._git("status", "--porcelain", "--untracked-files=no"):
+            raise InputError(self.root, "changes", changes.splitlines()[0].strip(), "a checkout whose changes are committed")
+        (place := self.folder / name).mkdir()
+        return place
+
+    def _commit(self, name: str, what: str) -> str:
+        """Commit the folder of ``name``, which has ``what``; returns the commit."""
+        self._git("add", "--force", f"{FOLDER}/{name}")
+        self._git("commit", "--quiet", "--message", f"Evidence {name}: {what}, which the next commit locks and removes")
+        return self._git("rev-parse", "HEAD")
+
+    def _lock(self, name: str, found: Lock, what: str) -> None:
+        """Commit the lock as ``found``, without the folder of ``name``."""
+        lock.write(found, self.folder)
+        self._git("rm", "-r", "--quiet", f"{FOLDER}/{name}")
         self._git("add", f"{FOLDER}/{LOCK}", f"{FOLDER}/{TABLE}")
-        self._git("commit", "--quiet", "--message", f"Evidence {name} is locked: {entry.files} files, {entry.bytes:,} bytes")
+        self._git("commit", "--quiet", "--message", f"Evidence {name} is locked: {what}")
 
     def _obtain(self, commit: str) -> None:
         """Make sure that ``commit`` is here: a shallow clone asks its remote for it."""

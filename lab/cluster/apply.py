@@ -29,10 +29,19 @@ from lab.wait import until, within
 
 MANAGER = "elastic-lab"
 ANSWER_S = 30.0  # of one call; a webhook that it waits for has 10 s by default
+AGAIN_S = 1.0  # after which a busy server is asked again at the latest: an apiserver itself says 1 s
+
+
+class _Soon(Retry):
+    """Asks again when the server says (Retry-After), but after AGAIN_S at most, or what is left of a wait."""
+
+    def parse_retry_after(self, retry_after: str) -> float:
+        """Seconds from now on. urllib3 sleeps as long, for up to 6 h, and no deadline ends that."""
+        return min(within(AGAIN_S), super().parse_retry_after(retry_after))
 
 
 class _Impatient(RESTClientObject):
-    """Sends each request once, and waits ANSWER_S for its answer, or what is left of a wait."""
+    """Waits ANSWER_S for each answer, or what is left of a wait. It sends a request again only where a server says when."""
 
     def request(self, *arguments: Any, **named: Any) -> Any:
         """Send it. Raises :class:`NoAnswer`. A pair of time-outs, which a watch has, is left as it is."""
@@ -52,8 +61,8 @@ class _Impatient(RESTClientObject):
 def connect(kubeconfig: Path, context: str | None = None) -> client.ApiClient:
     """A new client of the apiserver in ``kubeconfig``, every call of which ends. Raises ``ConfigException``."""
     api: client.ApiClient = config.new_client_from_config(str(kubeconfig), context)
-    # A busy apiserver says when to come again, and is asked then; what fails otherwise is for the caller to try again.
-    api.configuration.retries = Retry(3, connect=0, read=0, other=0)
+    # A busy apiserver says when to come again, and is asked; what fails otherwise is for the caller to try again.
+    api.configuration.retries = _Soon(3, connect=0, read=0, other=0)
     api.rest_client = _Impatient(api.configuration)
     return api
 

@@ -10,9 +10,10 @@ from argparse import Namespace
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from lab import paths
-from lab.archive import lock, table
+from lab.archive import table
 from lab.archive.repository import Repository
 from lab.errors import InputError, LabFault
 from lab.flags import Flags
@@ -37,7 +38,7 @@ def add_flags(parser: Flags) -> None:
     added.add_argument("results", type=Path, help="the results of a session")
     added.add_argument("name", help="the name it gets: the date, and what was asked")
     counted = actions.add_parser(
-        "faults", help="count what the faults of a session did, and keep that in the lock", environment=False
+        "faults", help="count what the faults of a session did, and lock that with its trials' heads", environment=False
     )
     counted.add_argument("results", type=Path, help="the results of a session with faults")
     counted.add_argument("name", help="the name it gets: the date, and what was asked")
@@ -89,22 +90,37 @@ def _judge(root: Path, results: Path, target: Path) -> None:
 
 
 def _count(repository: Repository, results: Path, name: str) -> None:
-    """Tally the faults of the finished trials in ``results``, and keep that in the lock as session ``name``.
+    """Tally the faults of the valid finished trials in ``results``, and lock that as ``name``, with the heads of these trials.
 
-    A record that its session, which was killed, had not closed is none of a finished trial.
+    A record that its session, which was killed, had not closed is none of a finished trial. Raises :class:`InputError` without
+    such a trial, and for one that another session has counted.
     """
-    from lab.measure.fault_tally import tally  # what reads records takes a second to import
+    from lab.judge import gates  # what reads records takes a second to import
+    from lab.measure.fault_tally import tally, together
+    from lab.measure.validity import judge_validity
     from lab.record import store
-    from lab.report import session as sessions
 
     ended = [one for one in map(store.Record, store.stored(results).values()) if one.finished and one.trial.files]
-    records = [store.opened(one.folder) for one in ended if one.inputs.faults]
-    if not records:
-        raise InputError(results, "RESULTS", str(results), "the results of a session with finished trials under faults")
-    session = sessions.read(results)
-    commit = session.head.commit if session else ""
-    day = datetime.fromtimestamp(records[0].trial.begun, UTC).date().isoformat()
-    found = {"date": day, "commit": commit, **tally(records)}
-    kept = repository.lock
-    lock.write(kept.model_copy(update={"faults": kept.faults | {name: found}}), repository.folder)
-    print(f"{name}: {', '.join(f'{count:,} {what}' for what, count in found.items() if isinstance(count, int))}")
+    heads, invalid = list[dict[str, Any]](), 0
+    for record in (store.opened(one.folder) for one in ended if one.inputs.faults):
+        if gates.reason(judge_validity(record)):
+            invalid += 1
+        else:
+            heads.append({"record": record.name, "trial": record.trial.to_json(), "tally": tally([record])})
+        record.release()
+    if not heads:
+        raise InputError(results, "RESULTS", str(results), "the results of a session with finished, valid trials under faults")
+    for other in repository.lock.faults.keys() - {name}:
+        counted = {_trial(head) for head in repository.heads(other)}
+        if twice := next((head["record"] for head in heads if _trial(head) in counted), None):
+            raise InputError(results, "record", twice, f"a trial that is not counted yet: {other} has it")
+    day = datetime.fromtimestamp(min(head["trial"]["begun"] for head in heads), UTC).date().isoformat()
+    found = {"date": day, **together(head["tally"] for head in heads)}
+    repository.add_faults(name, heads, found)
+    told = [f"{count:,} {what}" for what, count in found.items() if isinstance(count, int)]
+    print(f"{name}: {', '.join([*told, *([f'{invalid} invalid, not counted'] if invalid else [])])}")
+
+
+def _trial(head: dict[str, Any]) -> tuple[str, float]:
+    """What tells the trial of a ``head`` from all others."""
+    return head["trial"]["id"], head["trial"]["begun"]

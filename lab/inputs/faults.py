@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -254,6 +255,8 @@ def planned(
     if context.runtime != "binary":
         raise InputError(where, "faults", given, "none but on binary, whose components are the lab's own processes")
     if not isinstance(given, Faults):
+        if twice := [one for one, count in Counter(given).items() if count > 1]:  # each is taken back, and in the record, once
+            raise InputError(where, "faults", twice[0], "each injection once")
         for one in given:
             one.check(profile.duration, where)
             if needs := lack(one.component, one.kind, work, context):

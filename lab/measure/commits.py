@@ -1,7 +1,11 @@
-"""Commits of a group by what was scraped: the log's end then, less its lag. Bounds, as both were read at some moment."""
+"""Commits of a group by what was scraped: the log's end then, less its lag. Bounds, as both were read at some moment.
+
+Where that tells nothing, a member's commits are bounded by when they are due.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -9,12 +13,16 @@ import numpy as np
 import pandas as pd
 
 from lab.errors import NoData
+from lab.inputs.events import KillBroker, StartBrokers
+from lab.inputs.faults import BROKER, STORE
 from lab.measure.delivery import tallied
 from lab.measure.throughput import Array
 from lab.record.store import Record
 
 READ_S = 1.0  # a scrape is over by its timeout: its offsets were read at most so long after its time
 STORED_S = 1.0  # a message is in the log so long after it was handed over; without faults of the broker it takes some ms
+BACK_S = 15.0  # by which a component that was struck works again: it starts in 3 s on a quiet machine
+ANSWER_S = 2.0  # a receipt is durable, and a commit answered, so long after it was sent; without a fault it takes some ms
 
 
 @dataclass(frozen=True)
@@ -73,3 +81,35 @@ def _commits(rows: pd.DataFrame, handed: Array, late_s: float) -> Commits:
     times, lag = rows["t"].to_numpy(dtype=np.float64), rows["lag"].to_numpy(dtype=np.float64)
     least = np.searchsorted(handed + late_s, times, side="right") - lag
     return Commits(times, least, np.searchsorted(handed, times + READ_S, side="right") - lag)
+
+
+def between_s(record: Record) -> float:
+    """The longest time from one commit of a member to its next, s: an interval, and until it is through with what it took.
+
+    A store that all pods share works the slower for each the more of them there are.
+    """
+    work, pods = record.inputs.workload, max(1, record.policy.max_replicas)
+    slower = work.rate * pods / work.group_rate(pods)
+    return work.commit_interval_at(record.scale.time) + slower * (work.batch_ms + work.poll_ms) / 1000
+
+
+def uncommitted_since(record: Record, pod: str, t: float) -> float:
+    """From when on (epoch s) what ``pod`` had done by ``t`` may not be committed, in a trial with brokers of its own.
+
+    Of its last two commits the one may be under way. While a broker is away none is answered, as it may coordinate the group,
+    and none is asked for while a batch waits for the store. Nothing came of one that was refused. It is minus infinity where
+    lag tells what was committed (:func:`commits`), and for your own consumer, of which nobody knows when it commits.
+    """
+    if not record.inputs.brokers or record.inputs.workload.own:
+        return -math.inf
+    last_s = 2 * between_s(record) + ANSWER_S
+    struck = (one for one in record.trial.faults if one.component in (BROKER, STORE) and not one.skipped)
+    without = [(one.t, (one.until or one.t) + BACK_S) for one in struck]
+    moved = (row for row in record.trial.events if row["event"] in (KillBroker.name, StartBrokers.name))
+    without += [(float(row["t"]), float(row["until"]) + BACK_S) for row in moved]
+    without += [(one.t - one.seconds, one.t) for one in record.reports("commit_failed") if one.pod == pod]
+    since = t - last_s
+    for begun, over in sorted(without, reverse=True):
+        if begun <= t and over >= since:
+            since = min(since, begun - last_s)
+    return since

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
 
 from lab.errors import NoData
@@ -18,8 +22,8 @@ LEAST_DRAIN_S = 5.0  # a new pod needs this to be at work at any scale, so a sho
 class Drain(Measure):
     """The drain from the last burst's end until lag is at one lagThreshold, all of it, with however many pods there were.
 
-    Times are in the trial's compressed time. ``ideal_s`` is the best time that skew allows, which is the slowest partition's
-    time with a pod of its own.
+    Times are in the trial's compressed time. ``ideal_s`` is the best time to the same end that skew allows, with a pod for
+    each partition.
 
     ``largest_rise`` is above the lowest lag so far. A backlog that only falls still has a lag that rises between two commits.
     So the rise is held to ``between_commits``, what arrives between two commits of a partition::
@@ -84,20 +88,33 @@ def largest_rise(values: pd.Series[float]) -> float:
 
 
 def ideal_drain_s(record: Record, end: float) -> float:
-    """Seconds that the slowest partition needs from ``end`` (epoch s) with a pod of its own.
+    """Seconds from ``end`` (epoch s) until lag is at one lagThreshold, where each partition has a pod of its own.
 
-    The time is backlog / (pod rate - inflow), and the largest over the partitions counts. A partition's inflow is its share of
-    all events times the rate of the profile's last phase.
+    It is the :func:`ideal_time` of the partitions' lags, each with the pod's rate less the inflow as its spare. A partition's
+    inflow is its share of all events times the rate of the profile's last phase.
     """
     lags, counts = record.partition_lag[record.partition_lag["t"] >= end], _messages(record)
     if lags.empty:
         raise NoData("no sample of kafka_consumergroup_lag after the spike")
     inflow = counts / counts.sum() * record.profile.steps[-1].rate
-    slowest = 0.0
-    for partition, backlog in lags.groupby("partition")["lag"].first().items():
-        spare = record.inputs.pod_rate - inflow.get(partition, 0.0)
-        slowest = max(slowest, backlog / spare if spare > 0 else float("inf"))
-    return slowest
+    backlogs = lags.groupby("partition")["lag"].first()
+    spares = [record.inputs.pod_rate - inflow.get(partition, 0.0) for partition in backlogs.index]
+    return ideal_time(backlogs.tolist(), spares, record.lag_threshold)
+
+
+def ideal_time(backlogs: Sequence[float], spares: Sequence[float], most: float) -> float:
+    """The least time (s) until ``backlogs`` (messages) are no more than ``most`` in all; each falls by its spare (messages/s).
+
+    At t the sum of spare x max(0, backlog / spare - t) is left. It is straight between the ends of two backlogs, so the time is
+    exact. It is infinite where any spare is not above 0, whatever waits there: that backlog never falls.
+    """
+    spare = np.asarray(spares, dtype=float)
+    if not (spare > 0).all():
+        return math.inf
+    ends = np.asarray(backlogs, dtype=float) / spare
+    times = np.unique([0.0, *ends])
+    left = [float((spare * np.maximum(ends - t, 0.0)).sum()) for t in times]  # falls to 0, which is exact at the last end
+    return float(np.interp(most, left[::-1], times[::-1]))
 
 
 def _messages(record: Record) -> pd.Series[int]:
@@ -115,14 +132,18 @@ def _messages(record: Record) -> pd.Series[int]:
 
 
 class BestDrain(Measure):
-    """The drain time, and the best time that skew and the policy's ceiling allow: LEAST_DRAIN_S or more."""
+    """The drain time, and the best time to the same end that skew and the ceiling allow: LEAST_DRAIN_S or more."""
 
     seconds = number("s", "drain time")
     best_s = number("s", "best drain time that the policy's ceiling and the hottest partition allow")
 
     @property
     def over_best(self) -> Quantity:
-        """The drain time as a multiple of the best: below 1 where it took less than LEAST_DRAIN_S."""
+        """The drain time as a multiple of the best.
+
+        Below 1 where the drain took less than LEAST_DRAIN_S. Also where part of the lag was processed before the last burst's
+        end and not committed: that part needs no pod.
+        """
         return (self.seconds / self.best_s).named(
             f"drain time over the best that the policy's ceiling and the hottest partition allow, {LEAST_DRAIN_S:g} s at least"
         )
@@ -132,24 +153,27 @@ class BestDrain(Measure):
 def best_drain(record: Record) -> BestDrain:
     """Measure the drain beside its best time.
 
-    best = max(the ``ideal_s`` of :func:`drain`, lag / (pods x rate - inflow), 5 s). ``pods`` is the policy's ceiling or the
-    number of partitions, the smaller of the two. There is no data when lag never came back to one lagThreshold, and when as
-    much traffic follows as the pods can take.
+    best = max(the ``ideal_s`` of :func:`drain`, (lag - lagThreshold) / (pods x rate - inflow), 5 s). ``pods`` is the policy's
+    ceiling or the number of partitions, the smaller of the two. There is no data when lag never came back to one lagThreshold,
+    and when as much traffic follows as the pods can take.
     """
     end = record.relief
     best = max(ideal_drain_s(record, end), _together(record, end), LEAST_DRAIN_S)
-    if best == float("inf"):
+    if best == math.inf:
         raise NoData("after the last burst as much arrives as the pods, or one for the hottest partition, can take")
     return BestDrain(seconds=drain_time(record).number, best_s=best)
 
 
 def _together(record: Record, end: float) -> float:
-    """Seconds that all pods together need for the lag at ``end`` (epoch s): the ceiling's, but one per partition at most."""
+    """Seconds that all pods together need from ``end`` (epoch s) until lag is at one lagThreshold.
+
+    They are as many as the ceiling allows, but one per partition at most.
+    """
     pods = min(record.policy.max_replicas, record.inputs.partitions)
     spare = pods * record.inputs.pod_rate - record.profile.steps[-1].rate
     lag = record.lag
     before = lag[lag["t"] <= end]["lag"]
-    backlog = float(before.iloc[-1]) if len(before) else 0.0
-    if not backlog:
+    over = max(0.0, (float(before.iloc[-1]) if len(before) else 0.0) - record.lag_threshold)
+    if not over:
         return 0.0
-    return backlog / spare if spare > 0 else float("inf")
+    return over / spare if spare > 0 else math.inf

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from lab.inputs.faults import BROKER, CONSUMER, CONTROLLERS, CUT, KILL, STOP, ST
 from lab.inputs.inputs import PRODUCER
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.kafka import Kafka
+from lab.inputs.triggers.parsing import topic_places
 from lab.judge.aggregate import largest, total
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Comparison
-from lab.measure.commits import commits, commits_of
+from lab.measure.commits import BACK_S, between_s, commits, commits_of, uncommitted_since
 from lab.measure.delivery import Delivery, delivery
 from lab.measure.kills import Loss, buried_again, explained
 from lab.measure.rebalance import rebalance_spans
@@ -26,11 +28,11 @@ from lab.model import hpa
 from lab.model.hpa import Controller
 from lab.model.hpa_log import replayed
 from lab.record.ages import Floats, Lives
+from lab.record.course import ENDED
 from lab.record.reports import GIVEN, TAKEN, Report, reports
 from lab.record.store import Record
 from lab.record.trial import Fault
 
-BACK_S = 15.0  # by which a component that was struck works again: it starts in 3 s on a quiet machine
 SYNCS = 3  # of an HPA, from then on until it decides as the model does
 LOST = "lost"  # how a member reports that it was given up, and its partitions with it
 RECENT_S = 2.0  # a step to 0 is seen so late after the poll that it is decided by, and lag is scraped twice a second
@@ -97,13 +99,16 @@ def injected(record: Record) -> list[Fault]:
 
 
 def losses(record: Record) -> Iterator[Loss]:
-    """What each fault may have kept from being committed by a consumer, in order: nothing of before the pod's last fault."""
+    """What each fault may have kept from being committed by a consumer, in order.
+
+    That is nothing of before the pod's last fault, nor of what it had committed by then as far as its commits tell.
+    """
     given_up = [one for one in record.handovers if one.event in TAKEN]
     started = record.reports("started")
     since: dict[str, float] = {}
     for one in sorted(record.trial.faults, key=lambda fault: fault.t):
         for pod, until in _victims(record, one, given_up, started):
-            yield Loss(pod, one.t, since.get(pod, -math.inf), until)
+            yield Loss(pod, one.t, max(since.get(pod, -math.inf), uncommitted_since(record, pod, one.t)), until)
             since[pod] = until
 
 
@@ -133,8 +138,7 @@ def fenced(record: Record, by_faults: Sequence[Loss]) -> Iterator[Loss]:
     refused: when it was asked for, where the member reports that. It commits when an interval is over and it is through with
     what it took. Of two such times the one is that of a commit that was under way. While a broker is away none is answered.
     """
-    work = record.inputs.workload
-    each_s = work.commit_interval_at(record.scale.time) + (work.batch_ms + work.poll_ms) / 1000
+    each_s = between_s(record)
     known = {(one.pod, one.until) for one in by_faults}
     struck = (one for one in record.trial.faults if one.component == BROKER and not one.skipped)
     outages = [(one.t, (one.until or one.t) + BACK_S) for one in struck]  # it may coordinate the group
@@ -200,11 +204,12 @@ def commits_went_back(record: Record) -> int:
 
 @quantity("steps", "steps to no replica while there was lag")
 def stranded(record: Record) -> float:
-    """Steps to no replica while more messages waited than the policy takes for none, at each moment of the 2 s before.
+    """Steps to no replica while more messages waited than a trigger takes for none, at each moment of the 2 s before.
 
     A message waits from its own time to its first receipt or dead letter, by the log and the receipts themselves. Nothing that
-    is struck can hide it. Without a ledger or receipts lag is what was scraped in these 2 s. There is no data for a trial
-    without a schedule, and for such a step of which neither is known.
+    is struck can hide it. Without a ledger or receipts lag is what was scraped in these 2 s, and so it is on the partitions of
+    a trigger that counts only some. There is no data for a trial without a schedule, for such a step of which neither is
+    known, and where the watch saw no such step, but not every change.
     """
     injected(record)
     steps = [change.t for change in record.scalings if not change.after]
@@ -212,7 +217,28 @@ def stranded(record: Record) -> float:
         least: Sequence[float] = fewest_waiting(record.lives_of_events(), steps)
     except NoData:
         least = [_least_scraped(record, t) for t in steps]
-    return sum(lag > _none(record) for lag in least)
+    found = sum(_active(record, t, waiting) for t, waiting in zip(steps, least, strict=True))
+    return found or _if_all_was_seen(record)
+
+
+@quantity("pods", "replicas wanted outside of the policy's bounds")
+def outside_bounds(record: Record) -> float:
+    """Those of :func:`policy_excess`; no data where the watch saw none, but not every change."""
+    return policy_excess(record).outside_bounds.number or _if_all_was_seen(record)
+
+
+def _if_all_was_seen(record: Record) -> float:
+    """0, or :class:`NoData` where the watch missed a change of the consumer's replicas: each makes a generation of its owner.
+
+    It misses some while the API server is away. Of an object that does not tell its generation nothing is said.
+    """
+    owner = record.watched(record.inputs.workload.pod_owner, CONSUMER)
+    there = [one.object.get("metadata", {}) for one in owner if one.t <= record.trial.times.get(ENDED, math.inf)]
+    for before, after in pairwise(there):
+        told = before.get("generation"), after.get("generation")
+        if None not in told and before.get("uid") == after.get("uid") and told[1] - told[0] > 1:
+            raise NoData("the watch did not see every change of the replicas")
+    return 0
 
 
 @quantity("s", "time from the last fault to decisions that the model takes too", UNSCALED)
@@ -255,18 +281,32 @@ def fewest_waiting(lives: Iterable[Lives], times: Sequence[float]) -> list[int]:
     return found
 
 
-def _least_scraped(record: Record, t: float) -> float:
-    """The least lag that was scraped in the time before ``t``."""
-    recent = record.lag[record.lag["t"].between(t - RECENT_S, t)]
+def _least_scraped(record: Record, t: float, counted: Collection[int] | None = None) -> float:
+    """The least lag that was scraped in the time before ``t``, of the partitions that are ``counted``; None for all."""
+    if counted is None:
+        seen, lacking = record.lag, "no ledger, and no sample of lag"
+    else:
+        lags, lacking = record.partition_lag, "no sample of the lag that a trigger counts"
+        seen = lags[lags["partition"].isin(list(counted))].groupby("t")["lag"].sum().reset_index()
+    recent = seen[seen["t"].between(t - RECENT_S, t)]
     if recent.empty:
-        raise NoData(f"no ledger, and no sample of lag in the {RECENT_S:g} s before a step to no replica")
+        raise NoData(f"{lacking} in the {RECENT_S:g} s before a step to no replica")
     return float(recent["lag"].min())
 
 
-def _none(record: Record) -> int:
-    """The lag up to which the policy's triggers are not active."""
-    triggers = record.policy.triggers if isinstance(record.policy, ScaledObject) else ()
-    return max((one.activation for one in triggers if isinstance(one, Kafka)), default=0)
+def _active(record: Record, t: float, waiting: float) -> bool:
+    """Whether a trigger on lag was active before ``t``, when so many messages were ``waiting``; without one, any are lag."""
+    policy, topics = record.policy, record.inputs.workload.topics
+    triggers = policy.triggers if isinstance(policy, ScaledObject) else ()
+    on_lag = [(one, place) for one, place in zip(triggers, topic_places(triggers), strict=True) if isinstance(one, Kafka)]
+    for one, place in on_lag:
+        counted = one.partitions
+        if topics > 1 and place is not None:
+            each = record.inputs.partitions // topics
+            counted = frozenset(place * each + number for number in counted or range(each) if number < each)
+        if waiting > one.activation and (counted is None or _least_scraped(record, t, counted) > one.activation):
+            return True
+    return not on_lag and waiting > 0
 
 
 def invariants(records: Sequence[Any]) -> Iterator[tuple[Comparison, str]]:
@@ -277,7 +317,7 @@ def invariants(records: Sequence[Any]) -> Iterator[tuple[Comparison, str]]:
     if not any(run.inputs.brokers for runs in records for run in runs):
         back = total(map(commits_went_back, records))
         yield back == 0, "no committed offset goes back: a member that was given up commits nothing"
-    outside = total(policy_excess(one).outside_bounds for one in records)
+    outside = total(map(outside_bounds, records))
     yield outside == 0, "the replicas stay within the policy's bounds, whatever is struck"
     yield total(map(stranded, records)) == 0, "no group is scaled to zero while there is lag"
     if all(run.policy.hpa for runs in records for run in runs):

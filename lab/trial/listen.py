@@ -6,11 +6,13 @@ import contextlib
 import json
 import queue
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+from lab.kafka.passing import PASSING
 
 
 class Reports:
@@ -67,8 +69,9 @@ class Listener(Reports):
         self._notify = notify
         self._given: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._stop = threading.Event()
-        own: dict[str, Any] = {"group.id": "lab-recorder", "enable.auto.commit": False, "log_level": 2}
-        self._consumer = Consumer({"bootstrap.servers": bootstrap, **own, **(settings or {})})
+        # What a broker no longer has is a gap, and by its default librdkafka would go on at the end of the log without a word.
+        own: dict[str, Any] = {"group.id": "lab-recorder", "enable.auto.commit": False, "auto.offset.reset": "error"}
+        self._consumer = Consumer({"bootstrap.servers": bootstrap, "log_level": 2, **own, **(settings or {})})
         self._consumer.assign([TopicPartition(topic, 0, 0) for topic in topics])
         self._thread = threading.Thread(target=self._follow, name="reports", daemon=True)
         self._thread.start()
@@ -97,7 +100,11 @@ class Listener(Reports):
         except Exception as error:
             self.lose(error)
 
-    def _keep(self, messages: Iterable[Message]) -> None:
+    def _keep(self, messages: Sequence[Message]) -> None:
+        """Keep what was reported. Raises ``KafkaException`` for an error that does not pass: a gap may follow."""
+        for error in filter(None, [message.error() for message in messages]):
+            if error.code() not in PASSING:
+                raise KafkaException(error)
         rows = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]
         rows += [self._given.get() for _ in range(self._given.qsize())]
         if rows:

@@ -14,11 +14,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from lab.errors import LabFault
 from lab.inputs.faults import Injection
 from lab.inputs.inputs import Inputs
 from lab.number_format import duration
 from lab.record.store import Record, write_json
 from lab.record.trial import Turn
+from lab.trial.closing import reason
 from lab.trial.trials import Execute
 
 log = logging.getLogger("lab.trial")
@@ -83,30 +85,36 @@ def _split(part: Part, count: int) -> list[Part]:
     return [part[begin:end] for begin, end in pairwise(ends)]
 
 
-def minimised(execute: Execute, breaches: Callable[[Record], Collection[str]], folder: Path, most: int) -> Execute:
+def minimised(execute: Execute, breaches: Callable[[Record], Collection[str] | None], folder: Path, most: int) -> Execute:
     """``execute``, and of faults that break their trial the fewest that do, in a file in ``folder`` for ``--replay-faults``.
 
-    ``breaches`` names what a record breaks. A part of the faults fails if it breaks something of that too, and a trial without
-    a fault if it breaks anything. The trial is run again ``most`` times at most. The record of all faults is returned.
+    ``breaches`` names what a record breaks, and returns None where that is not known. A part of the faults fails if it breaks
+    something of that too, and a trial without a fault if it breaks anything. A run that is broken, or of which nothing is
+    known, blames no fault and clears none: the log counts it. The trial is run again ``most`` times at most. The record of all
+    faults is returned.
     """
 
     def execute_and_halve(sides: Sequence[Inputs], turn: Turn) -> Sequence[Record]:
         records = execute(sides, turn)
         whole = sides[0]
-        if not whole.faults or not (wanted := frozenset(breaches(records[0]))):
+        if not whole.faults or not (wanted := frozenset(breaches(records[0]) or ())):
             return records
-        file, began, runs = folder / f"faults-{whole.id}.json", time.monotonic(), 0
+        file, began, runs, unjudged = folder / f"faults-{whole.id}.json", time.monotonic(), 0, 0
 
         def fails(part: tuple[Injection, ...]) -> bool:
-            nonlocal runs
+            nonlocal runs, unjudged
             named = f"{len(part)} of the {len(whole.faults)} faults of trial {whole.id}"
-            (record,) = execute([replace(whole, faults=part, faults_from=named)], turn)
-            found = frozenset(breaches(record))
+            try:
+                (record,) = execute([replace(whole, faults=part, faults_from=named)], turn)
+                breaks, why = breaches(record), "what they break is not known"
+            except LabFault as error:  # of this run alone: that of all faults is to be judged
+                breaks, why = None, f"no verdict: {reason(error)}"
+            found = frozenset(breaks or ())
             failed = bool(found & wanted if part else found)
-            runs += 1
+            runs, unjudged = runs + 1, unjudged + (breaks is None)
             to_go_s = (time.monotonic() - began) / runs * (most - runs)
-            said = "; ".join(sorted(found)) or "nothing"
-            log.info("run %d of at most %d: %s break %s; at most %s to go", runs, most, named, said, duration(to_go_s))
+            said = why if breaks is None else f"break {'; '.join(sorted(found)) or 'nothing'}"
+            log.info("run %d of at most %d: %s: %s; at most %s to go", runs, most, named, said, duration(to_go_s))
             if failed and part:
                 write_json(file, [asdict(one) for one in part])
             return failed
@@ -119,6 +127,8 @@ def minimised(execute: Execute, breaches: Callable[[Record], Collection[str]], f
             log.warning("%s breaks without a fault, too", whole.id)
         else:
             how = "and it passes without any one of them" if found.minimal else f"no fewer were found in {most} runs"
+            if unjudged:  # each may have broken as well
+                how = f"no fewer were found: {unjudged} of {runs} runs could not be judged"
             log.warning("%s breaks by %d of its %d faults, %s: %s", whole.id, len(found.left), len(whole.faults), how, file)
         return records
 

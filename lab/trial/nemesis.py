@@ -17,8 +17,10 @@ from lab import clock
 from lab.errors import LabFault
 from lab.inputs.faults import (
     ASKING,
+    BACK_S,
     BROKER,
     CONSUMER,
+    DAEMONS,
     EVICT,
     GROUP,
     KILL,
@@ -28,6 +30,7 @@ from lab.inputs.faults import (
     ROLLOUT,
     ROOTS,
     SLOW,
+    SLOW_BACK_S,
     STORM,
     TERMINATE,
     Injection,
@@ -78,6 +81,7 @@ class Nemesis:
         for one in stage.inputs.faults:
             self._at(start + one.at, partial(self._begin, one, start + one.at + one.for_s))
         self._struck: dict[Injection, tuple[Fault, Undo]] = {}  # what is to be taken back
+        self._starting: dict[str, float] = {}  # until when a component that was started again starts, epoch s
         self._fault = ""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nemesis", daemon=True)
@@ -123,17 +127,11 @@ class Nemesis:
     def _begin(self, one: Injection, latest: float) -> None:
         """Inject a fault, keep its row, and let it end. A rolling update waits for a scale-out, until ``latest``.
 
-        Where this thread was late, a component's fault before this one may not be over, nor one that it can't be beside: this
-        one waits for its end.
+        Where this thread was late, a component's fault before this one may not be over, nor one that it can't be beside,
+        or what was killed still starts. This one waits.
         """
         early = one.kind == ROLLOUT and clock.now() < latest and not disruptions.scaling_out(self._stage)
-        struck = {other.component for other in self._struck}
-        busy = one.component != CONSUMER and one.component in struck
-        if one.component in ROOTS:  # what opens a node again asks it
-            busy |= NODE in struck
-        elif one.kind in ASKING:
-            busy |= not struck.isdisjoint(ROOTS)
-        if early or busy:
+        if early or self._busy(one):
             self._at(clock.now() + OUT_S, partial(self._begin, one, latest))
             return
         fault, undo = self._strike(one)
@@ -141,6 +139,18 @@ class Nemesis:
         if undo is not None:
             self._struck[one] = fault, undo
             self._at(clock.now() + one.for_s, partial(self._end, one))
+
+    def _busy(self, one: Injection) -> bool:
+        """Whether what ``one`` can't be beside is not over, or not up again."""
+        struck = {other.component for other in self._struck}
+        if one.component != CONSUMER and one.component in struck:
+            return True
+        away = struck | {name for name, up in self._starting.items() if clock.now() < up}
+        if one.component in ROOTS:  # what opens a node again asks it, and so does what starts
+            return not away.isdisjoint((NODE, *DAEMONS))
+        if one.component in DAEMONS:
+            return not away.isdisjoint(ROOTS)
+        return one.kind in ASKING and not struck.isdisjoint(ROOTS)
 
     def _strike(self, one: Injection) -> tuple[Fault, Undo | None]:
         if one.component in PODS:
@@ -165,6 +175,8 @@ class Nemesis:
             fault, undo = self._struck[one]
             said = undo()
             del self._struck[one]  # what could not be taken back is tried again at the end
+            if one.kind == KILL:
+                self._starting[one.component] = clock.now() + (SLOW_BACK_S if one.component in ROOTS else BACK_S)
             skipped = said if isinstance(said, str) else fault.skipped
             self._stage.journal.add_fault(replace(fault, until=clock.now(), skipped=skipped))
 

@@ -1,6 +1,7 @@
 """The register of claims as data, read from docs/claims/*.yaml: each row is held against what it names.
 
 ``held``, ``refuted`` and ``partly`` need a number, and tests or a command that judge it. Anything else is ``not yet judged``.
+``held`` needs a session, or a test that has its numbers from no record: what a command prints is not kept.
 """
 
 from __future__ import annotations
@@ -114,9 +115,10 @@ def check(text: Text, project: Path) -> None:
                 raise InputError(text.file, f"{claim.id}.sessions", session, allowed)
             if claim.verdict == HELD:
                 _held(text, claim, session, verdicts)
-        shown = claim.sessions or claim.command or claim.verdict == OPEN or (claim.missing and claim.verdict != HELD)
+        shown = claim.sessions or claim.verdict == OPEN or (claim.verdict != HELD and (claim.command or claim.missing))
         if not shown and all(_judges_records(node, project) for node in claim.tests):
-            allowed = "a session, as its tests judge records" + ("" if claim.verdict == HELD else "; or what is missing")
+            why = "its tests judge records" if claim.tests else "what a command prints is not kept"
+            allowed = f"a session, as {why}" + ("" if claim.verdict == HELD else "; or what is missing")
             raise InputError(text.file, f"{claim.id}.sessions", "none", allowed)
 
 

@@ -50,7 +50,8 @@ the message yet.{untold}
 
 *Killed* is SIGKILL. *Stopped* is SIGSTOP: the process is there and does nothing until it goes on. A part of the cluster is
 away for 1 to 5 s. A consumer is stopped for longer than its session timeout. *Copies* are messages that were processed a
-second time.
+second time. A proxy, and not netem, does the network's faults: what is lost comes later, in its order. A broker's disk is full
+by a limit on the size of its files (RLIMIT_FSIZE).
 
 | struck | how | times | longest standstill, s | copies |
 |---|---|---|---|---|
@@ -65,6 +66,8 @@ of a standstill.
 These are the faults above during which nothing else of the control plane was away. A sync is the HPA's turn to decide: one
 is due twice a second at this scale, and every 15 s in a cluster with default settings. A sync *fails* when it gets an error
 in place of a metric. Where syncs neither decide nor fail, the HPA waits for an answer, or its controller is away.
+The group's trigger is kafka, or the lag scaler where that is struck: of a prometheus, cpu or memory trigger the rows of
+Prometheus, the exporter, kube-state-metrics and metrics-server say nothing.
 
 | away | how | times | decided, of the syncs due | failed | what the HPA does |
 |---|---|---|---|---|---|

@@ -226,6 +226,7 @@ def test_the_autoscalers_steps_dip(spiked, evidence):
             worst = worst_dip(run)
             evidence.report(f"{name}, run {number}", {field: getattr(worst, field) for field in worst.declared()})
     both = [worst_dip(one), worst_dip(other)]
+    evidence.report("dip, one side of A/A less the other", paired(both[0].depth, both[1].depth).figures())
 
     with evidence.of(sides) as claim:
         claim(

@@ -27,7 +27,8 @@ pytestmark = pytest.mark.services
 # What a listener answers one who has no credentials. docs/decisions/05 says why each may be as it is.
 SHUT = "shut: TLS asks for a client certificate"
 KNOWN = "known: 401 or 403 for all but its health"
-READ = "read: figures and health, nothing that writes"
+READ = "read: figures and health, whatever host a request names, nothing that writes"
+OWN = "read by its own address: figures and health, not where a request names another host, nothing that writes"
 JUDGES = "judges: TLS, an admission review is answered and nothing is kept"
 LOGIN = "login: Kafka answers no request before one"
 OPEN = "open: neither TLS nor a login"
@@ -75,13 +76,13 @@ def https(port, context):
     return http.client.HTTPSConnection("127.0.0.1", port, timeout=ANSWERS_S, context=context)
 
 
-def asked(port, method="GET", path="/", tls=False):
+def asked(port, method="GET", path="/", tls=False, **headers):
     """The status and body of one request without credentials; None where the connection itself is refused."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWERS_S)
     if tls:
         connection = https(port, ssl._create_unverified_context())
     try:
-        connection.request(method, path, body=BODY_OF_WRITES if method != "GET" else None)
+        connection.request(method, path, body=BODY_OF_WRITES if method != "GET" else None, headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.read()
     except (OSError, http.client.HTTPException):
@@ -98,7 +99,8 @@ def behaviour(port):
         start = asked(port)
         taken = [write for write in WRITES if (answer := asked(port, *write)) and answer[0] < 400 and answer != start]
         assert not taken, f"port {port} takes {taken} from one without credentials"
-        return READ
+        rebound = asked(port, path="/metrics", Host="rebound.example")  # as a web page has it, whose name is now this address
+        return READ if rebound is not None and rebound[0] == plain[0] else OWN
     if (closed := asked(port, path="/healthz", tls=True)) is not None:
         answers = [asked(port, *write, tls=True) for write in (*WRITES, ("GET", "/metrics"), ("GET", "/api/v1/secrets"))]
         if all(answer is not None and answer[0] in (401, 403) for answer in answers):

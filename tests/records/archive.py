@@ -14,6 +14,7 @@ from typing import Any
 
 from lab.archive.repository import Repository
 from lab.errors import BREACHED, HELD
+from lab.measure.fault_tally import together
 from lab.record.store import write_json
 from tests.records import VERDICTS
 from tests.records.sessions import Said, differences, judge
@@ -28,11 +29,12 @@ Verdicts = Mapping[str, Sequence[Mapping[str, Any]]]  # the rows of each test
 def judge_archive(repository: Repository, names: Sequence[str], *, accept: bool = False, file: Path = KNOWN) -> int:
     """Judge the sessions ``names`` again, or all; returns 1 where a test differs from its session and from ``file``.
 
-    With ``accept`` what they say now is written into ``file``.
+    Of all sessions the faults are counted again, too. With ``accept`` what they say now is written into ``file``.
     """
     known: dict[str, dict[str, str]] = json.loads(file.read_text())
     wrong = 0
-    for place, name in enumerate(names := list(names) or list(repository.lock.sessions), 1):
+    asked, names = names, list(names) or list(repository.lock.sessions)
+    for place, name in enumerate(names, 1):
         folder = repository.fetch(name)
         stored = json.loads((folder / VERDICTS).read_text())
         lines = by_test(stored["sessions"], folder, stored["repeat"])
@@ -49,9 +51,23 @@ def judge_archive(repository: Repository, names: Sequence[str], *, accept: bool 
             sep="\n  ",
             flush=True,
         )
+    for name in [] if asked else repository.lock.faults:
+        differing = miscounted(repository, name)
+        wrong += len(differing)
+        print(f"faults of {name}: {'; '.join(differing) or 'as counted'}", flush=True)
     if accept:
         write_json(file, {name: tests for name, tests in sorted(known.items()) if tests})
     return BREACHED if wrong and not accept else HELD
+
+
+def miscounted(repository: Repository, name: str) -> list[str]:
+    """How the tally of session ``name`` differs from the sum of its trials' heads; nothing for one without any."""
+    if not (heads := repository.heads(name)):
+        return []
+    entry, found = repository.lock.faults[name], together(head["tally"] for head in heads)
+    struck = sum(bool(one["injection"]) and not one["skipped"] for head in heads for one in head["trial"]["faults"])
+    lines = [f"{key} is {value}, locked as {entry[key]}" for key, value in found.items() if entry[key] != value]
+    return lines + ([f"{struck} struck by the heads"] if struck != found["injections"] else [])
 
 
 def by_test(sessions: Mapping[str, Verdicts], folder: Path, repeat: int) -> dict[str, tuple[str, list[str]]]:

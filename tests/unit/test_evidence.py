@@ -126,13 +126,16 @@ def test_a_trial_with_faults_is_held_to_what_faults_leave(session, tmp_path):
 
 
 def test_what_a_trial_breaks_is_named(session, monkeypatch, tmp_path):
-    """By its sentence, of a trial with faults or without. What is not known breaks nothing, and nor does an invalid trial."""
+    """By its sentence, of a trial with faults or without. What is not known breaks nothing, and is no pass either."""
     struck = under(tmp_path / "struck", [done("a", 0, 0, 9, 99.0), done("b", 0, 0, 9, 99.9)], [range_of(0, 0, 9)])
     assert [line for line in breached(struck) if line.startswith("each copy was in flight at a fault")]
     assert "no group is scaled to zero while there is lag" not in breached(struck)
     assert breached(trial(tmp_path / "beside", ledger=replace(EXACT, doubled_messages=3))) == [EXACTLY_ONCE.sentence]
+    assert breached(trial(tmp_path / "whole")) == []
+    calm = under(tmp_path / "calm", [done("a", 0, 0, 9, 99.0)])
+    assert breached(calm) is None  # without a watch event
     monkeypatch.setattr(evidence, "judge_validity", lambda _: gates(steal=0.3))
-    assert breached(struck) == []
+    assert breached(struck) is None
 
 
 def test_the_noise_stands_beside_the_comparison(session, monkeypatch):

@@ -139,6 +139,7 @@ def test_every_name_in_the_outcome_of_scales_is_known() -> None:
         ({"quantity": "drain time"}, ALONE),
         ({"quantity": "one over another"}, ALONE),
         ({"quantity": "one over another", "real_time": SIZE}, SIZE),
+        ({"quantity": "one over another", "scale": "standard", "real_time": SIZE}, "standard only; not validated at real time"),
         ({"quantity": "drain time", "real_time": SIZE}, ALONE),
         ({"quantity": "replicas above the floor at baseline", "real_time": ALONE}, ""),
         ({"quantity": "one over another", "kind": "control", "real_time": SIZE}, ""),
@@ -147,5 +148,5 @@ def test_every_name_in_the_outcome_of_scales_is_known() -> None:
     ],
 )
 def test_a_mark_is_of_class_quantity_and_scale(changed: dict[str, str], words: str) -> None:
-    """The session's own word stays where the name is no measure's; what is shown to be faithful loses its mark."""
+    """The session's own word stays where the name is no measure's, and the scale the row's; what is faithful loses its mark."""
     assert marks.mark(replace(flips(), claim="another", **changed)) == words

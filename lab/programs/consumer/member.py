@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from lab.inputs.consumer import STATIC, STOCK, Balancer, Settings
 from lab.inputs.settings import client
+from lab.kafka.passing import PASSING, QUIET
 from lab.programs.consumer.retries import Consumed, Numbered
 
 log = logging.getLogger("lab.programs.consumer")
@@ -20,19 +21,6 @@ log = logging.getLogger("lab.programs.consumer")
 MARK_S = 10.0  # until Kafka says what is committed; some ms on a quiet machine
 # A commit without offsets is no error.
 _HARMLESS = {KafkaError._NO_OFFSET}
-_QUIET = {KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART}
-# librdkafka goes on after these by itself. It calls none of what a poll returns retriable.
-_PASSING = _QUIET | {
-    KafkaError._TRANSPORT,
-    KafkaError._TIMED_OUT,
-    KafkaError._WAIT_COORD,
-    KafkaError._MAX_POLL_EXCEEDED,
-    KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.NETWORK_EXCEPTION,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-}
 # A process takes 31 MB instead of 60. With the default back-off of 1 s, a small queue would cap the rate. A fetch as small as
 # the queue, which librdkafka would choose, lets a backlog's first partitions starve the others (docs/decisions/19).
 LEAN: dict[str, Any] = {
@@ -100,9 +88,9 @@ class Member:
         good = [message for message in messages if message.error() is None]
         if len(good) < len(messages):
             for error in filter(None, [message.error() for message in messages]):
-                if error.code() not in _PASSING:
+                if error.code() not in PASSING:
                     raise KafkaException(error)
-                if error.code() not in _QUIET:
+                if error.code() not in QUIET:
                     log.warning("the consumer goes on after: %s", error.str())
         if self._numbering.single:
             return good

@@ -93,6 +93,8 @@ def _start(master: str, heap: str, log_level: str, long: bool) -> SparkSession:
     if master.startswith("local-cluster"):  # its workers are processes that look for this machine's address
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ["SPARK_WORKER_DIR"] = str(scratch / "work")
+    elif master.startswith("local"):  # by a secret that Spark makes for itself: a port on loopback is open to every local user
+        settings["spark.authenticate"] = "true"
     builder = SparkSession.builder.appName("elastic-lab ledger").master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -13,6 +13,8 @@ from lab.archive.lock import FOLDER, Lock
 from lab.archive.repository import Repository
 from lab.commands import evidence
 from lab.errors import InputError, LabFault
+from lab.judge import gates
+from lab.measure.fault_tally import together
 from lab.record import seal, store, trial
 from tests.unit.measure.built import sealed
 from tests.unit.measure.test_faults import under
@@ -202,10 +204,10 @@ def test_a_session_of_the_archive_is_judged_by_its_name(archived, monkeypatch):
         options.records_folder("evidence:two")
 
 
-def test_what_faults_did_is_counted_into_the_lock(archived, tmp_path, capsys):
-    """Of finished trials with faults, under the session's name, once; another session in the archive keeps it.
+def test_what_faults_did_is_counted_into_the_lock(archived, tmp_path, monkeypatch, capsys):
+    """Of finished trials with faults, under the session's name, once, with their heads; another session keeps it.
 
-    A record that its session did not come to close is none.
+    A record that its session did not come to close is none, and an invalid one does not count.
     """
     results = tmp_path / "results"
     (results / "records").mkdir(parents=True)
@@ -217,12 +219,32 @@ def test_what_faults_did_is_counted_into_the_lock(archived, tmp_path, capsys):
     for _ in range(2):
         assert main(counting) == 0
         assert "night: 1 trials, 0 untold, 3 injections, 0 omitted, 0 lost" in capsys.readouterr().out
-    kept = lock.read(archived / FOLDER)
+    repository = Repository(archived)
+    kept, (head,) = repository.lock, repository.heads("night")
     assert (kept.faults["night"]["injections"], kept.faults["night"]["date"]) == (3, "1970-01-01")
+    assert (head["record"], len(head["trial"]["faults"]), together([head["tally"]])["injections"]) == ("a-1", 3, 3)
     assert list(kept.sessions) == ["one"]
-    git(archived, "commit", "--all", "--quiet", "--message=counted")
-    Repository(archived).add(tmp_path / "small", "two", [])
-    assert lock.read(archived / FOLDER).faults == kept.faults
+    assert (git(archived, "status", "--porcelain"), (archived / FOLDER / "night").exists()) == ("", False)
+    repository.add(tmp_path / "small", "two", [])
+    assert repository.lock.faults == kept.faults
+    assert main([*counting[:-1], "day"]) == 2
+    assert "a-1; allowed: a trial that is not counted yet: night has it" in capsys.readouterr().err
+    with monkeypatch.context() as disturbed:
+        disturbed.setattr(gates, "reason", lambda verdicts: "a foreign load")
+        assert main(counting) == 2
     sealed(results / "records" / "a-1", ended="running")
     assert main(counting) == 2
-    assert "results of a session with finished trials under faults" in capsys.readouterr().err
+    assert capsys.readouterr().err.count("results of a session with finished, valid trials under faults") == 2
+
+
+def test_heads_are_those_that_were_locked(archived):
+    """A tally of before has none; one whose heads are others' is a fault."""
+    repository = Repository(archived)
+    repository.add_faults("night", [{"record": "a-1"}], {"injections": 3})
+    assert repository.heads("night") == [{"record": "a-1"}]
+    entry = repository.lock.faults["night"]
+    changed = {"early": {"injections": 2}, "night": entry | {"heads": "0" * 64}}
+    lock.write(repository.lock.model_copy(update={"faults": changed}), repository.folder)
+    assert repository.heads("early") == []
+    with pytest.raises(LabFault, match="not what was locked"):
+        repository.heads("night")

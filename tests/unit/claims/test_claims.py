@@ -28,6 +28,7 @@ ROW = {
 }
 WAITING = {"id": "T1-waits", "section": "2", "quote": "It will be.", "verdict": "not yet judged", "missing": "A trial."}
 IN_FOUR = {"sessions": ["2026-11-26-four"]}
+ALONE: dict[str, object] = {"sessions": [], "command": "python -m lab"}
 
 
 @pytest.fixture
@@ -71,6 +72,8 @@ def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
     read(project, ROW | {"number": "Of ten.", "sessions": []}, WAITING)  # a claim needs no session, and a number may be a word
     read(project, ROW | {"sessions": ["2026-11-25-three"], "verdict": "refuted"})
     read(project, ROW | {"sessions": [], "tests": [ON_RECORDS], "verdict": "partly", "missing": "A record."})
+    read(project, ROW | ALONE)  # its test runs each time
+    read(project, ROW | ALONE | {"tests": [], "verdict": "partly"})
     shown = page.page(read(project, ROW, refuted, partly, WAITING))
     assert "1 of 4 claims are refuted, 1 hold in part, 1 held, and 1 are not yet judged.\nOf those 1, 1 are not built" in shown
     sections = [line[3:] for line in shown.splitlines() if line.startswith("## ")]
@@ -109,6 +112,8 @@ def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
         ({"objectives": ["it is"], "sessions": []}, "T1-it-is-so.objectives: ('it is',) is not allowed; allowed: none"),
         ({"sessions": [], "tests": [ON_RECORDS]}, "T1-it-is-so.sessions: 'none' is not allowed; allowed: a session, as its"),
         ({"sessions": [], "tests": [ON_RECORDS], "verdict": "partly"}, "judge records; or what is missing"),
+        (ALONE | {"tests": [ON_RECORDS]}, "T1-it-is-so.sessions: 'none' is not allowed; allowed: a session, as its"),
+        (ALONE | {"tests": []}, "T1-it-is-so.sessions: 'none' is not allowed; allowed: a session, as what a command"),
         (WAITING | {"missing": ""}, "T1-waits.missing: '' is not allowed; allowed: what is missing, or a non_goal, and not"),
         (WAITING | {"non_goal": "A cloud."}, "T1-waits.missing: 'A trial.' is not allowed"),
     ],

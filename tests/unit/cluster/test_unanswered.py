@@ -1,11 +1,16 @@
-"""A server that takes connections and never answers: a call ends with its time-out, and a wait with its deadline."""
+"""A server that takes connections and never answers, or is busy: a call ends in time, and a wait with its deadline."""
 
 import json
 import socket
+import threading
+import time
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
 
 from lab.cluster import apply, keda
 from lab.errors import LabFault, NoAnswer
@@ -21,15 +26,21 @@ HANGS_S = 20.0  # shorter than what a call may take by itself, longer than what 
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}
 
 
+def kubeconfig(folder, address):
+    """The file by which the API server at ``address`` is reached."""
+    server = {"server": address, "insecure-skip-tls-verify": True}
+    lists = {"clusters": [{"name": "x", "cluster": server}], "users": [{"name": "x", "user": {}}]}
+    lists |= {"contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]}
+    file = folder / "kubeconfig"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "x"} | lists))
+    return file
+
+
 @pytest.fixture(params=["http", "https"])
 def stage(request, tmp_path):
     """A trial under way whose API server is silent."""
     with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel takes the connections
-        server = {"server": f"{request.param}://127.0.0.1:{silent.getsockname()[1]}", "insecure-skip-tls-verify": True}
-        lists = {"clusters": [{"name": "x", "cluster": server}], "users": [{"name": "x", "user": {}}]}
-        lists |= {"contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]}
-        file = tmp_path / "kubeconfig"
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "x"} | lists))
+        file = kubeconfig(tmp_path, f"{request.param}://127.0.0.1:{silent.getsockname()[1]}")
         made = object.__new__(Stage)
         made.api, made.namespace, made.folder = apply.connect(file), "trial-x", tmp_path
         made.cluster = SimpleNamespace(api=lambda: apply.connect(file))
@@ -74,6 +85,47 @@ def test_a_wait_ends_with_its_deadline(stage, wait):
     assert apply.ANSWER_S > HANGS_S
     with pytest.raises(LabFault, match=r"not within 0\.3 s \(\w+ http"):
         bounded(partial(wait, stage.api), HANGS_S)
+
+
+@pytest.fixture
+def busy(tmp_path):
+    """A client of an API server that is busy and says to come again in ten minutes, and the times at which it was asked."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(time.monotonic())
+            self.send_response(503)
+            self.send_header("Retry-After", "600")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield apply.connect(kubeconfig(tmp_path, f"http://127.0.0.1:{server.server_port}")), asked
+        server.shutdown()
+
+
+def test_a_busy_server_is_asked_again_soon_and_not_for_ever(busy, monkeypatch):
+    """However long it says that it will be. Its last answer is the caller's."""
+    monkeypatch.setattr(apply, "AGAIN_S", 0.1)
+    api, asked = busy
+    with pytest.raises(ApiException) as refused:
+        bounded(client.VersionApi(api).get_code, HANGS_S)
+    assert refused.value.status == 503
+    assert len(asked) == 4
+    assert asked[-1] - asked[0] >= 0.3
+
+
+def test_a_wait_for_a_busy_server_ends_with_its_deadline(busy):
+    """What it sleeps until it asks again is a part of the wait."""
+    api, asked = busy
+    with pytest.raises(LabFault, match=r"not within 0\.3 s"):
+        bounded(partial(apply.wait_for_api_service, api, "v1beta1.metrics.k8s.io", 0.3, lambda: None), HANGS_S)
+    assert asked[-1] - asked[0] < 2 * apply.AGAIN_S
 
 
 def test_a_call_has_what_is_left_of_its_wait():

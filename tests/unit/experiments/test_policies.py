@@ -6,6 +6,7 @@ Both tables of the handbook that are the model's are what it says today.
 import pytest
 
 from lab import paths
+from lab.foresee.simulate import simulate
 from lab.inputs import policy, variant
 from tests import front, policies
 from tests.handbook import PAGE
@@ -38,9 +39,44 @@ def test_a_requirement_refutes_a_policy(base, changes, beyond):
 
 def test_the_recommended_policy_holds_every_requirement():
     """It is the last row of the front, as a file that a user copies."""
+    name = list(front.FRONT)[-1]
+    assert policies.read(FOLDER / "recommended.yaml").content == front.changed(front.FRONT[name]).content
+    assert policies.refuted(front.worst(name)) == []
+
+
+@pytest.mark.nightly
+def test_it_holds_them_at_every_lull_rate_and_place():
+    """Each point of a sync with each read between two commits: 930 simulations, where a row of the handbook has 55."""
     recommended = policies.read(FOLDER / "recommended.yaml")
-    assert recommended.content == front.changed(list(front.FRONT.values())[-1]).content
-    assert policies.refuted(policies.figures(recommended, front.LULLS_S, front.RATES)) == []
+    assert policies.refuted(policies.figures(recommended, places=policies.EVERY)) == []
+
+
+def test_what_an_engineer_would_change_is_in_the_front():
+    """The windows, tolerance, steps, lagThreshold and triggers of a policy on lag."""
+    varied = {name for changes in front.FRONT.values() for name, _ in changes}
+    asked = {"scale_down_window", "scale_down_tolerance", "scale_up", "lag_threshold", variant.TRIGGER}
+    assert asked <= varied
+
+
+def test_every_profile_is_tried_at_each_place_and_the_worst_is_shown(monkeypatch):
+    """A sync that comes just before lag asks for pods costs most of a period: lag alone asks 12 s into a burst.
+
+    The points of a sync are tried, the reads just before and just after a commit, and each of these at more than one point.
+    """
+    tried = []
+
+    def seen(situation, scaled):
+        tried.append((situation.consumers.in_flight_s, situation.phase_s))
+        return simulate(situation, scaled)
+
+    monkeypatch.setattr(policies, "simulate", seen)
+    lag = policies.read(FOLDER / "lag-4500.yaml")
+    worst = policies.figures(lag, lulls_s=[180], rates=[300])
+    assert tried == [(in_flight_s, point * policies.HPA_SYNC_S) for in_flight_s, point in policies.PLACES] * 4
+    assert {point for _, point in policies.PLACES} == set(policies.POINTS)
+    assert set(policies.PLACES) < set(policies.EVERY)
+    first, *others = (policies.Run(lag, policies.ACCEPTANCE, at, point=point).reaction_s for at, point in policies.PLACES)
+    assert worst[REACTION] >= max(others) > first + 5
 
 
 def test_a_flip_after_a_lull_that_outlasts_the_window_is_right():
@@ -51,11 +87,11 @@ def test_a_flip_after_a_lull_that_outlasts_the_window_is_right():
 
 def test_the_table_marks_what_is_beyond_its_bound():
     """A column for each policy."""
-    held = {**BOUNDS, policies.OLDEST: 50.0, policies.PRICE: 1300.0}
+    held = {**BOUNDS, policies.OLDEST: 50.0, policies.PRICE: 1300.0, policies.FROM_FLOOR: 90.0}
     shown = policies.rows({"good": held, "bad": held | {FLIPS: 2.0}})
     assert shown[0] == ["", "good", "bad"]
     assert shown[1] == [f"{FLIPS} <= 0", "0", "✘ 2"]
-    assert shown[-1] == [policies.PRICE, "1,300", "1,300"]
+    assert shown[-2:] == [[policies.PRICE, "1,300", "1,300"], [policies.FROM_FLOOR, "90", "90"]]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from lab import paths, yamlfile
 from lab.report.session import Conclusion
+from tests.experiments import test_17_arrivals, test_summary
 from tests.experiments.recommended_policy import SETTINGS, beaten
 from tests.experiments.test_summary import RECOMMENDED
 
@@ -42,3 +43,11 @@ def test_triggers_are_their_kinds(policy):
     assert beaten([concluded("triggers", "kafka")], plain, 6) == beaten([beside], policy, 6) == []
     (line,) = beaten([beside], plain, 6)
     assert "has kafka, this session concludes kafka, prometheus" in line
+
+
+def test_a_session_that_concludes_the_triggers_is_compared():
+    """``tox -e stretch`` runs experiment 17, which alone concludes them. ``tox -e extended`` runs what concludes the rest."""
+    test = test_summary.test_no_setting_of_the_recommended_policy_is_beaten
+    compared = {mark.name for mark in vars(test)["pytestmark"]}
+    (concluding,) = {mark.name for mark in test_17_arrivals.pytestmark} & {"spike", "extended", "stretch"}
+    assert {concluding, "extended"} <= compared

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.errors import LabFault
 from lab.inputs import duet, faults
 from lab.inputs.events import Brokers, KillBroker, ScaleTo, StartBrokers
 from lab.inputs.faults import (
@@ -134,6 +135,7 @@ def test_a_schedule_is_an_input_of_its_trial():
         ({"faults": (replace(STRUCK, draw=1.0),)}, "and a draw below 1"),
         ({"faults": (replace(STRUCK, kind=TERMINATE),)}, "| sigkill or sigstop or cut for keda-operator"),
         ({"faults": (replace(STRUCK, component="kubelet"),)}, "| one of consumer, group, node, "),
+        ({"faults": (STRUCK, replace(STRUCK, at=9.0), replace(STRUCK))}, "| each injection once"),
         (
             {"faults": Faults(1, victims=(CONSUMER, BROKER))},
             "faults.victims: 'broker' | a trial with brokers of its own: brokers=",
@@ -286,6 +288,32 @@ def test_what_is_not_known_of_a_trial_blames_no_fault(red, most, alone, left):
     assert len(ran) == 1 + most
     if left:
         assert {drawn[4]} < set(faults.load(file))
+
+
+@pytest.mark.parametrize("third", ["judged", "broken", "unknown"])
+def test_a_run_that_is_not_judged_is_no_pass(tmp_path, caplog, third):
+    """The log counts it. It keeps neither the other runs from leaving the fewest nor the record of all faults from its test."""
+    drawn, ran, session = read(faults=Faults(3)).faults, [], Session(tmp_path)
+
+    def execute(sides, turn):
+        ran.append(sides)
+        if third == "broken" and len(ran) == 3:
+            raise LabFault("power cut")
+        return session(sides, turn)
+
+    def breaches(record):
+        if third == "unknown" and len(ran) == 3:
+            return None
+        return ["lost"] if drawn[4] in record.inputs.faults else []
+
+    caplog.set_level("INFO", logger="lab")
+    (record,) = trials(minimised(execute, breaches, tmp_path, 30), faults=Faults(3)).run(profile="step-10x", policy="lag")
+    assert record.inputs.faults == drawn
+    assert faults.load(tmp_path / f"faults-{record.id}.json") == (drawn[4],)
+    (last,) = (line for line in caplog.messages if f"breaks by 1 of its {len(drawn)} faults" in line)
+    assert ("passes without any one of them" in last) is (third == "judged")
+    assert (f"1 of {len(ran) - 1} runs could not be judged" in last) is (third != "judged")
+    assert ("power cut" in caplog.text) is (third == "broken")
 
 
 def test_a_record_s_faults_are_the_same_trial_again(tmp_path):

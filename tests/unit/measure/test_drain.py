@@ -1,12 +1,14 @@
 """What a policy is held to, on records in which every number is known: the drain and its rises, bounds and flips."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.measure.drain import LEAST_DRAIN_S, best_drain, drain, largest_rise
+from lab.measure.drain import LEAST_DRAIN_S, best_drain, drain, ideal_time, largest_rise
 from lab.measure.scaling import policy_excess
 
 from . import built, whole
@@ -124,17 +126,18 @@ SHARED = {"backlog": (400,) * 8, "partitions": 8}  # 3,200 messages for 4 pods o
 @pytest.mark.parametrize(
     ("trial", "best_s"),
     [
-        ({"backlog": (900, 100)}, 9),  # the hottest partition holds 900 messages, and one pod takes 100/s
-        ({"backlog": (900, 100), "after": 100.0}, 18),  # of which 50/s arrive
-        (SHARED, 8),
-        ({"backlog": (600, 1000), "partitions": 2}, 10),
-        ({"backlog": (900, 900), "partitions": 2}, 9),  # fewer partitions than pods: 2 of 100/s
-        (SHARED | {"after": 100.0}, 3200 / 300),  # 100/s arrive, which leaves 300/s of the 400
+        ({"backlog": (900, 100)}, 8),  # the hottest partition holds 900 messages, and one pod takes 100/s
+        ({"backlog": (900, 100), "after": 100.0}, 16),  # of which 50/s arrive
+        ({"backlog": (650, 640)}, 5.95),  # two partitions share the 100 that may be left
+        (SHARED, 3100 / 400),
+        ({"backlog": (600, 1000), "partitions": 2}, 9),
+        ({"backlog": (900, 900), "partitions": 2}, 1700 / 200),  # fewer partitions than pods: 2 of 100/s
+        (SHARED | {"after": 100.0}, 3100 / 300),  # 100/s arrive, which leaves 300/s of the 400
         ({"lag": {110: 50.0, 120: 50.0, 130: 0.0}}, LEAST_DRAIN_S),  # a policy that held the spike without a backlog
     ],
 )
 def test_skew_and_ceiling_bound_the_best_drain(tmp_path, trial, best_s):
-    """It took 10 s, or none where nothing was to drain."""
+    """It took 10 s, or none where nothing was to drain. The best ends at one lagThreshold too, which is 100."""
     found = best_drain(record(tmp_path, **trial))
     assert (found.seconds.value, found.best_s.value) == (0 if "lag" in trial else 10, pytest.approx(best_s))
     assert found.over_best.value == pytest.approx(found.seconds.value / best_s)
@@ -149,3 +152,24 @@ def test_a_drain_that_can_not_be_is_no_data(tmp_path, trial, why):
     found = best_drain(record(tmp_path, **trial)).over_best
     assert found.value is None
     assert why in found.why
+
+
+PARTITIONS = st.lists(st.tuples(st.integers(0, 9_000), st.integers(1, 200)), min_size=1, max_size=24)
+
+
+@given(PARTITIONS, st.integers(0, 20_000))
+def test_the_ideal_time_is_that_of_a_bisection(partitions, most):
+    """For any backlogs and spares, and any number that may be left: none, or more than there is."""
+    low, high = 0.0, max(backlog / spare for backlog, spare in partitions)
+    for _ in range(60):
+        middle = (low + high) / 2
+        left = sum(max(0.0, backlog - spare * middle) for backlog, spare in partitions)
+        low, high = (low, middle) if left <= most else (middle, high)
+    backlogs, spares = zip(*partitions, strict=True)
+    assert ideal_time(backlogs, spares, most) == pytest.approx(high, abs=1e-6)
+
+
+@pytest.mark.parametrize("spare", [0.0, -1.0])
+def test_a_backlog_that_never_falls_has_no_ideal_time(spare):
+    """Also where it is small, or nothing waits there yet: as much arrives as the pod takes, or more."""
+    assert [ideal_time([900, one], [100, spare], 100) for one in (0, 10, 500)] == [math.inf] * 3

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lab.inputs.events import Brokers
 from lab.inputs.faults import CONSUMER, CONTROLLERS, CUT, Injection
 from lab.inputs.inputs import PRODUCER
 from lab.inputs.scale import Scale
@@ -23,6 +24,7 @@ from lab.measure.faults import (
     invariants,
     late,
     losses,
+    outside_bounds,
     stranded,
     under_faults,
     went_back,
@@ -32,7 +34,7 @@ from lab.record.trial import Fault, Offsets
 from tests.unit.model.test_hpa_log import BEGUN, synced
 
 from . import whole
-from .built import assigned, given_up, lags, record, replicas, report, sample
+from .built import assigned, deployment, given_up, lags, record, replicas, report, sample
 from .test_delivery import IDS, TALLY
 from .test_kills import done, logged, range_of
 
@@ -149,6 +151,72 @@ def test_the_consumers_that_are_there_die_of_a_store_that_is_killed(tmp_path):
     made = record(tmp_path, faults=(Fault(110.0, "sigkill", "pod-b"), STORELESS), group_events=told)
     before = [Loss("pod-a", 120.0, -math.inf, 121.0), Loss("pod-b", 110.0, -math.inf, 110.0)]
     assert sorted(losses(made)) == [*before, Loss("pod-b", 120.0, 110.0, 123.0)]
+
+
+COMMITS = {"commit_interval_ms": 500, "batch_ms": 150, "poll_ms": 100}  # two of them in 1.5 s, and the second is answered in 2
+OWN_BROKERS = {"faults": SCHEDULE, "workload": COMMITS, "brokers": vars(Brokers())}
+
+
+@pytest.mark.parametrize(("a", "unexplained"), [(99.9, 0), (96.6, 0), (96.4, 10), (0.0, 10)])
+def test_with_brokers_of_its_own_what_was_due_to_be_committed_long_before_a_fault_is_not_in_flight(tmp_path, a, unexplained):
+    """No lag tells what was committed, and a copy of a message that is old is a commit that was lost."""
+    receipts = [done("a", 0, 0, 9, a), done("b", 0, 0, 9, 108.0)]
+    assert under_faults(under(tmp_path, receipts, [range_of(0, 0, 9)], inputs=OWN_BROKERS)).unexplained.value == unexplained
+
+
+STALLED = Fault(80.0, "sigstop", component="broker", until=81.5)  # until 96.5, by when it is back
+MOVED = {"t": 80.0, "until": 81.5, "due": None, "phase": None, "event": "kill_broker", "result": {}}
+
+
+def refused(t, pod="a", **more):
+    """A member's report of a commit that the group refused."""
+    return report(t, pod, "commit_failed", partitions=[0], **more)
+
+
+@pytest.mark.parametrize(
+    ("faults", "told", "events", "after"),
+    [
+        ([], [], [], 96.5),
+        ([STALLED], [], [], 76.5),
+        ([replace(STALLED, until=81.25)], [], [], 96.5),  # two commits were answered since
+        ([replace(STALLED, component="store")], [], [], 76.5),
+        ([replace(STALLED, component="keda-operator")], [], [], 96.5),
+        ([replace(STALLED, skipped="no broker was at work")], [], [], 96.5),
+        ([replace(STALLED, fault="sigkill", t=85.0, until=None)], [], [], 81.5),
+        ([replace(STALLED, t=100.5, until=105.0)], [], [], 96.5),  # after the kill
+        ([STALLED, replace(STALLED, t=60.0, until=61.5)], [], [], 56.5),  # one outage after the other
+        ([STALLED, replace(STALLED, t=60.0, until=61.25)], [], [], 76.5),
+        ([], [], [MOVED], 76.5),
+        ([], [], [MOVED | {"event": "kill"}], 96.5),
+        ([], [refused(97.0)], [], 93.5),
+        ([], [refused(97.0, seconds=2.0)], [], 91.5),
+        ([], [refused(100.5, seconds=2.5)], [], 94.5),  # it was asked for before the kill
+        ([], [refused(100.5)], [], 96.5),
+        ([], [refused(96.25)], [], 96.5),  # two were taken since
+        ([], [refused(97.0, "b")], [], 96.5),
+    ],
+)
+def test_without_lag_a_pod_s_commits_tell_from_when_on_it_has_something_in_flight(tmp_path, faults, told, events, after):
+    """They are due in time, where no broker or store was away and none was refused."""
+    struck, reported = (Fault(100.0, "sigkill", "a"), *faults), [assigned(0, "a", 0), *told]
+    made = record(tmp_path, inputs=OWN_BROKERS, faults=struck, group_events=reported, events=tuple(events))
+    assert list(losses(made)) == [Loss("a", 100.0, after, 100.0)]
+
+
+@pytest.mark.parametrize(
+    ("work", "after"),
+    [
+        ({"store_slots": 4}, 96.5),
+        ({"store_slots": 2}, 96.0),  # each of four pods takes 0.5 s for 0.25 s of work
+        ({"store_slots": 2, "store_contention": 100}, 95.0),  # or 1 s
+        ({"image": "mine"}, -math.inf),
+    ],
+)
+def test_a_store_that_is_short_of_slots_keeps_a_pod_from_its_commit(tmp_path, work, after):
+    """And nobody knows when your own consumer commits."""
+    own = OWN_BROKERS | {"policy": whole.scaled(maxReplicaCount=4), "workload": COMMITS | work}
+    made = record(tmp_path, inputs=own, faults=(Fault(100.0, "sigkill", "a"),), group_events=[assigned(0, "a", 0)])
+    assert [one.after for one in losses(made)] == [after]
 
 
 @pytest.mark.parametrize(
@@ -273,6 +341,85 @@ def test_a_step_to_zero_is_held_against_the_lag_that_the_policy_takes_for_none(t
     """A trigger of lag is active above its activation. A policy without one takes no lag for none."""
     more = TO_ZERO | {"inputs": {"policy": policy, "faults": SCHEDULE}}
     assert stranded(record(tmp_path, faults=(AWAY,), samples=lags({59: lag}), **more)).value == steps
+
+
+def triggers(*each):
+    """A policy to zero with two triggers: the first is active above no message, the second above 1,000."""
+    made = whole.scaled(minReplicaCount=0)
+    (one,) = made["spec"]["triggers"]
+    own = zip(each, ("0", "1000"), strict=True)
+    made["spec"]["triggers"] = [one | {"metadata": one["metadata"] | more | {"activationLagThreshold": n}} for more, n in own]
+    return made
+
+
+TOPICS = {"policy": triggers({}, {"topicFromEnv": "TOPIC_2"}), "workload": {"topics": 2}}
+HALVES = {"policy": triggers({"partitionLimitation": "0-1"}, {"partitionLimitation": "2,3"})}
+
+
+@pytest.mark.parametrize("inputs", [TOPICS, HALVES], ids=["topics", "halves"])
+@pytest.mark.parametrize(
+    ("first", "second", "steps"), [(600, 0, 1), (0, 600, 0), (0, 1000, 0), (0, 1001, 1), (1, 1000, 1), (0, 0, 0)]
+)
+def test_each_trigger_is_held_against_the_lag_that_it_counts(tmp_path, inputs, first, second, steps):
+    """A group is active by any of them. The first has partitions 0 and 1, and the second 2 and 3."""
+    seen = [sample(59, "kafka_consumergroup_lag", lag, partition=number) for number, lag in (("1", first), ("2", second))]
+    more = TO_ZERO | {"inputs": inputs | {"faults": SCHEDULE}}
+    made = record(tmp_path, faults=(AWAY,), samples=lags({59: first + second}) + seen, **more)
+    assert stranded(made).value == steps
+
+
+@pytest.mark.parametrize(("lag", "steps"), [(600, None), (0, 0)])
+def test_lag_of_which_nobody_knows_what_triggers_count_of_it_is_no_data(tmp_path, lag, steps):
+    """Without any there is none to be counted. Two triggers on all of it are active above the lower of their activations."""
+    more = TO_ZERO | {"inputs": TOPICS | {"faults": SCHEDULE}}
+    found = stranded(record(tmp_path / "two", faults=(AWAY,), samples=lags({59: lag}), **more))
+    assert found.value == steps
+    assert steps is not None or "no sample of the lag that a trigger counts" in found.why
+    both = TO_ZERO | {"inputs": {"policy": triggers({}, {}), "faults": SCHEDULE}}
+    assert stranded(record(tmp_path / "both", faults=(AWAY,), samples=lags({59: lag}), **both)).value == (lag > 0)
+
+
+def owner(t, desired, generation=None, uid="x"):
+    """A watch event of the consumer's Deployment, which tells its generation, if any."""
+    row = deployment(float(t), desired, desired)
+    metadata = {"uid": uid} | ({} if generation is None else {"generation": generation})
+    return row | {"object": json.dumps(json.loads(row["object"]) | {"metadata": metadata})}
+
+
+BOUNDS = "the replicas stay within the policy's bounds, whatever is struck"
+TO_NONE = "no group is scaled to zero while there is lag"
+
+
+@pytest.mark.parametrize(
+    ("seen", "holds"),
+    [
+        ([(0, 4, 1), (60, 6, 2)], True),
+        ([(0, 4, 1), (50, 4, 1), (60, 6, 2), (70, 6, 2), (80, 6, 3)], True),
+        ([(0, 4, 1), (60, 6, 3)], None),
+        ([(0, 4, 1), (60, 4, 3), (70, 4, 3)], None),  # back where it was
+        ([(0, 4, 1), (60, 6)], True),  # it does not tell
+        ([(0, 4), (60, 6, 3)], True),
+        ([(0, 4, 1), (60, 4, 3, "y")], True),  # another one of its name
+        ([(0, 4, 1), (100, 6, 3)], None),
+        ([(0, 4, 1), (101, 0, 3)], True),  # it was taken down: the trial ended at 100
+    ],
+)
+def test_changes_of_the_replicas_that_the_watch_missed_are_no_pass(tmp_path, seen, holds):
+    """Each change makes a generation. What was missed while the API server was away may have been out of bounds, or none."""
+    rows = [owner(*one) for one in seen]
+    made = record(tmp_path, inputs={"faults": SCHEDULE}, faults=(AWAY,), transitions=rows, samples=lags({59: 0}))
+    found = {words: one.holds for one, words in invariants([Runs([made])])}
+    assert (found[BOUNDS], found[TO_NONE]) == (holds, holds)
+    why = "" if holds else "the watch did not see every change of the replicas"
+    assert (stranded(made).why, outside_bounds(made).why) == (why, why)
+
+
+def test_what_the_watch_missed_hides_no_breach(tmp_path):
+    """That which it saw: a step to none with lag, below the floor."""
+    inputs = {"faults": SCHEDULE, "policy": whole.scaled(minReplicaCount=1)}
+    rows = [owner(0, 4, 1), owner(60, 0, 3)]
+    made = record(tmp_path, inputs=inputs, faults=(AWAY,), transitions=rows, samples=lags({59: 5}))
+    assert (stranded(made).value, outside_bounds(made).value) == (1, 1)
 
 
 @pytest.mark.parametrize(

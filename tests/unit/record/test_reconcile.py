@@ -237,6 +237,13 @@ def test_ctrl_c_stays_pythons(session):
     assert signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)  # the latter in a shell's background
 
 
+def test_a_local_session_asks_for_its_own_secret(session):
+    """Its ports are on loopback, which every user of the machine may connect to; what connects gives it work."""
+    guard = session.sparkContext._jvm.org.apache.spark.SparkEnv.get().securityManager()
+    assert guard.isAuthenticationEnabled()
+    assert guard.getSecretKey()
+
+
 def test_a_fault_names_the_jvms_reason():
     """Py4J's first line names a call and no cause; another error has one line."""
     py4j = "An error occurred while calling None.org.Context.\n: org.SparkException: 768 MiB/worker\n\tat org.Context"

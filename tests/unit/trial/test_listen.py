@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 from lab.errors import LabFault
 from lab.trial import record_parts
@@ -75,6 +75,26 @@ def test_a_report_that_can_not_be_kept_is_told(
     assert heard.wait(SOON_S)
     assert (listener.fault or "").startswith(fault or "")
     assert (listener.fault is None) == (fault is None)
+
+
+@pytest.mark.parametrize(("code", "fault"), [(KafkaError._AUTO_OFFSET_RESET, "OFFSET_RESET"), (KafkaError._TRANSPORT, "")])
+def test_what_a_broker_no_longer_has_is_told(code: int, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error comes in the place of a message. A connection that broke is no gap: the client opens it again."""
+    failed = SimpleNamespace(error=lambda: KafkaError(code))
+    report = SimpleNamespace(error=lambda: None, value=lambda: b'{"event": "started", "pod": "a"}')
+    turns, heard, given = iter([[failed, report]]), threading.Event(), dict[str, Any]()
+
+    def client(settings: dict[str, Any]) -> SimpleNamespace:
+        given.update(settings)
+        return SimpleNamespace(assign=lambda places: None, consume=lambda *_: next(turns, []), close=lambda: None)
+
+    monkeypatch.setattr("lab.trial.listen.Consumer", client)
+    listener = Listener("b:1", ["reports"], tmp_path / "lines", heard.set)
+    assert heard.wait(SOON_S)
+    listener.close()
+    assert fault in (listener.fault or "")
+    assert (listener.fault is None, listener.last("started") is None) == (not fault, bool(fault))
+    assert given["auto.offset.reset"] == "error", "librdkafka would go on at the end of the log by itself"
 
 
 class Kind:

@@ -127,6 +127,27 @@ def test_a_node_is_opened_again_before_the_api_server_is_struck(daemon, monkeypa
     assert done == ["drained", "open", "SIGSTOP", "SIGCONT", "evicted", "back"]
 
 
+@pytest.mark.parametrize(("first", "second"), [(DAEMON, "etcd"), ("etcd", DAEMON), ("etcd", "kube-apiserver")])
+def test_no_component_starts_while_what_it_asks_is_away(monkeypatch, first, second):
+    """A late thread, and a list, may have both due at a time: the second waits until the first is up again."""
+    done = []
+
+    def component(name):
+        kill, restart = partial(done.append, f"{name} away"), partial(done.append, f"{name} back")
+        return SimpleNamespace(kill=kill, restart=restart, process=SimpleNamespace(pid=1))
+
+    for name in ("BACK_S", "SLOW_BACK_S"):
+        monkeypatch.setattr(nemesis, name, 0.3)
+    monkeypatch.setattr(disruptions, "await_api", lambda stage: None)
+    running = stage(planned(first, KILL, for_s=0.2), planned(second, KILL, at=0.1, for_s=0.1))
+    running.cluster = SimpleNamespace(component=component)
+    with injected(running):
+        one, other = rows(running, 2)
+    assert done == [f"{first} away", f"{first} back", f"{second} away", f"{second} back"]
+    assert (one.component, other.component) == (first, second)
+    assert other.t > one.until + 0.25
+
+
 def test_what_could_not_be_taken_back_is_tried_at_the_end(daemon, monkeypatch):
     """A node that stays cordoned would be in the way of each trial that comes."""
     tries = []
