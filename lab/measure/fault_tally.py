@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -25,12 +26,15 @@ MESSAGES = ("lost", "unseen", "unknown", "copies", "given_up", "unexplained")
 TOTALS = ("trials", "untold", "injections", "omitted", *MESSAGES)
 WORST = "standstill_s"
 AWAY = ("due", "decided", "failed", "steps")  # of faults that were alone
-ROW = ("injections", WORST, "copies", "alone", *AWAY)
+SCALING = ("out", "in")  # the group was, as the fault struck; a tally without heads does not say it
+ROW = ("injections", WORST, "copies", *SCALING, "alone", *AWAY)
 
 
 @dataclass(frozen=True)
 class Followed:
     """What followed a fault of ``kind`` that struck ``component``. Times are in s, None where the record does not show them.
+
+    ``scaling`` is "out" where it struck while pods of a step up were not Ready, "in" while pods of a step down were leaving.
 
     Of a part of the control plane ``standstill_s`` is the longest time without a decision of the HPA that the fault fell into.
     While it was away so many syncs were ``due``, ``decided``, and ``failed`` for want of a metric, and the wanted replicas
@@ -42,6 +46,7 @@ class Followed:
     component: str
     kind: str
     standstill_s: float | None
+    scaling: str = ""
     alone: bool = False
     due: float = 0.0
     decided: int = 0
@@ -62,7 +67,7 @@ def followed(record: Record) -> list[Followed]:
         steps = [change.t for change in record.scalings]
     for one in struck:
         if one.component not in PARTS:
-            found.append(Followed(one.component, one.fault, _standstill_s(record, one, produced)))
+            found.append(Followed(one.component, one.fault, _standstill_s(record, one, produced), _scaling(record, one.t)))
             continue
         over = _over(one)
         others = [other for other in parts if other is not one and other.t < over and _back(record, other) > one.t]
@@ -72,6 +77,7 @@ def followed(record: Record) -> list[Followed]:
                 component=one.component,
                 kind=one.fault,
                 standstill_s=max(gaps, default=None),
+                scaling=_scaling(record, one.t),
                 alone=not others,
                 due=(over - one.t) / record.scale.hpa_sync_s,
                 decided=_between(one, decided),
@@ -80,6 +86,17 @@ def followed(record: Record) -> list[Followed]:
             )
         )
     return found
+
+
+def _scaling(record: Record, t: float) -> str:
+    """Which way the group was scaling at ``t`` (epoch s); "" for neither, and where the record does not show it."""
+    with suppress(NoData):
+        last = next((change for change in reversed(record.scalings) if change.t <= t), None)
+        if last and last.after > last.before:
+            return "out" if record.ready_at(t) < record.wanted_at(t) else ""
+        leaving = (pod for pod in record.pods.values() if pod.deleted is not None and pod.deleted <= t < (pod.gone or math.inf))
+        return "in" if last and any(leaving) else ""
+    return ""
 
 
 def _over(one: Fault) -> float:
@@ -151,7 +168,7 @@ def together(tallies: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for one in each["struck"]:
             row = rows.setdefault((one["component"], one["kind"]), dict.fromkeys(ROW, 0) | {WORST: None})
             waits = [round(side[WORST], 3) for side in (row, one) if side[WORST] is not None]
-            row |= {name: round(row[name] + one[name], 3) for name in ROW if name != WORST}
+            row |= {name: round(row[name] + one.get(name, 0), 3) for name in ROW if name != WORST}
             row[WORST] = max(waits, default=None)
     return {**totals, "struck": [{"component": one[0], "kind": one[1], **row} for one, row in sorted(rows.items())]}
 
@@ -170,6 +187,7 @@ def _told(record: Record) -> dict[str, Any]:
             "injections": 1,
             WORST: one.standstill_s,
             "copies": copies.pop((one.component, one.kind), 0),
+            **{way: int(one.scaling == way) for way in SCALING},
             "alone": int(one.alone),
             **{name: getattr(one, name) * one.alone for name in AWAY},
         }

@@ -19,7 +19,7 @@ import tests.defects
 from lab import paths
 from lab.archive import lock
 from lab.components.build import KEDA, KUBERNETES
-from lab.measure.fault_tally import TOTALS, WORST, together
+from lab.measure.fault_tally import SCALING, TOTALS, WORST, together
 from lab.report.tables import Cell, Table
 from tests import pages
 from tests.defects import behaviour
@@ -60,7 +60,7 @@ by a limit on the size of its files (RLIMIT_FSIZE).
 For a consumer, the longest standstill is the longest time that a message waited in one of its partitions. For a part of the
 control plane, it is the longest time between two decisions of the HPA, which are due twice a second at this scale. For
 anything else, it is the longest time that a message waited in any partition. Faults overlap, so another one may be the cause
-of a standstill.
+of a standstill.{scaling}
 
 ## What do KEDA and the HPA do while a part of the control plane is away?
 These are the faults above during which nothing else of the control plane was away. A sync is the HPA's turn to decide: one
@@ -140,7 +140,10 @@ def faults(tallies: Collection[dict[str, Any]]) -> str:
     struck = [f"| {name} | {row['injections']:,} | {_seconds(row[WORST])} | {row['copies']:,} |" for name, row in named]
     away = [f"| {name} | {_away(row)} |" for name, row in named if row["due"] >= 1]
     untold = f" {totals['untold']} of the trials left no record of it." if totals["untold"] else ""
-    shown = {name: f"{totals[name]:,}" for name in TOTALS} | {"untold": untold}
+    seen = together(one for one in tallies if "heads" in one)
+    out, back = (sum(row[way] for row in seen["struck"]) for way in SCALING)
+    scaling = f" Of {seen['injections']:,} of them {out:,} struck while the group scaled out and {back:,} while it scaled in."
+    shown = {name: f"{totals[name]:,}" for name in TOTALS} | {"untold": untold, "scaling": scaling if seen["trials"] else ""}
     return FAULTS.format(**shown, struck="\n".join(struck), away="\n".join(away))
 
 

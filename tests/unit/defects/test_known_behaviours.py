@@ -9,7 +9,7 @@ import pytest
 
 from lab import paths
 from lab.audit.findings import RULES
-from lab.measure.fault_tally import ROW, TOTALS, WORST
+from lab.measure.fault_tally import ROW, SCALING, TOTALS, WORST
 from tests import pages, reproduction
 from tests.defects import demonstrations, object_demonstrations, page
 from tests.defects.answers import ANSWERS
@@ -110,6 +110,16 @@ def test_what_faults_did_is_on_the_page() -> None:
         "| kube-scheduler | killed | 2 | 8 of 9 | 0 | it goes on deciding, and the replicas change once |",
     ]
     assert page.faults([]) == ""
+
+
+def test_the_page_says_how_many_faults_struck_a_group_that_was_scaling() -> None:
+    """By the sessions whose heads are committed; the others do not say it."""
+    row = {"component": "consumer", "kind": "evict", **dict.fromkeys(ROW, 0), "injections": 9, WORST: 1.0}
+    before = {name: value for name, value in row.items() if name not in SCALING}
+    early, late = (dict.fromkeys(TOTALS, 0) | {"trials": 1, "injections": 9, "struck": [one]} for one in (before, row))
+    assert "while the group scaled" not in page.faults([early])
+    late |= {"heads": "ab", "struck": [row | {"out": 4, "in": 1}]}
+    assert "Of 9 of them 4 struck while the group scaled out and 1 while it scaled in.\n" in page.faults([early, late])
 
 
 def test_findings_are_drawn_by_a_seed_and_shown_by_the_name_of_their_rule() -> None:

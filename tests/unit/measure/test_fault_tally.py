@@ -11,7 +11,7 @@ from lab.inputs.faults import CONSUMER
 from lab.measure.fault_tally import ROW, TOTALS, WORST, Followed, followed, tally, together
 from lab.measure.faults import losses
 from lab.model.hpa_log import FAILED
-from lab.record.pods import Change
+from lab.record.pods import Change, Pod
 from lab.record.trial import Fault
 
 from .built import assigned, given_up, receipt, record
@@ -69,6 +69,26 @@ def test_a_part_is_away_alone_unless_another_is_away_or_starting(tmp_path, t, al
     """The first is away from 140 to 142, and may take until 145 to start."""
     scheduler = replace(AWAY, t=t, until=t + 1, component="kube-scheduler")
     assert [one.alone for one in followed(told(under(tmp_path, [], faults=(AWAY, scheduler))))] == alone
+
+
+@pytest.mark.parametrize(
+    ("after", "ready", "t", "scaling"),
+    [
+        (6, 4, 142.0, "out"),
+        (6, 6, 142.0, ""),  # all are at work
+        (6, 4, 139.9, ""),  # not begun
+        (2, 4, 140.0, "in"),
+        (2, 4, 144.0, ""),  # gone
+    ],
+)
+def test_a_fault_strikes_while_the_group_scales(tmp_path, after, ready, t, scaling):
+    """Out, while pods that a step up asked for are not Ready; in, while those of a step down leave, from 140 to 144."""
+    made = told(under(tmp_path, [], faults=(replace(AWAY, t=t),)))
+    leaving = {"a": Pod("a", seen=1.0, deleted=140.0, gone=144.0)} if after < 4 else {}
+    replicas = pd.DataFrame({"t": [1.0, 140.0], "desired": [4, after], "current": 4, "ready": [4, ready]})
+    vars(made).update(scalings=[Change(140.0, 4, after)], replicas=replicas, pods=leaving)
+    assert [one.scaling for one in followed(made)] == [scaling]
+    assert sum(tally([made])["struck"][0][way] for way in ("out", "in")) == bool(scaling)
 
 
 STRUCK = Fault(125.0, "sigkill", "x", component="lag-exporter", injection=PLANNED[0])
