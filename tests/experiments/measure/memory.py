@@ -8,6 +8,7 @@ from statistics import median
 import numpy as np
 
 from lab.errors import NoData
+from lab.inputs.faults import KILL
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
 from lab.measure.lag import LAST
@@ -63,15 +64,30 @@ def growth_over(records: Sequence[Record]) -> dict[str, float]:
     The records are of one session, in the order of time: in the first third programs fill their caches. Of each there is the
     median over the second half of its readings: Spark's workers of the trial before live for a minute into it, which is about
     half of a short one. A kind counts that is in all of both thirds; of pods, whose number a policy decides, the memory alone.
-    Raises :class:`NoData` for fewer than FEWEST_TRIALS in a third, and for a record without a reading.
+    A trial in which a component was killed does not count for it, as it began anew: the API server has half of its memory then.
+    Raises :class:`NoData` for fewer than FEWEST_TRIALS in a third, for a third of which none counts for a component, and for a
+    record without a reading.
     """
     third = len(records) // 3
     if third < FEWEST_TRIALS:
         raise NoData(f"{len(records)} trials, fewer than {3 * FEWEST_TRIALS}")
-    held = [_held_by(one) for one in records[-2 * third :]]
-    kinds = set[str].intersection(*map(set, held))
-    before, after = ({name: median(one[name] for one in some) for name in kinds} for some in (held[:third], held[third:]))
-    return {name: after[name] / before[name] for name in sorted(kinds)}
+    recent = records[-2 * third :]
+    held, killed = [_held_by(one) for one in recent], [_killed(one) for one in recent]
+    kinds = set[str].intersection(*({*one, *anew} for one, anew in zip(held, killed, strict=True)))
+    found = {}
+    for name in sorted(kinds & set[str].union(*map(set, held))):
+        whole = [None if name in anew else one[name] for one, anew in zip(held, killed, strict=True)]
+        before, after = ([one for one in some if one is not None] for some in (whole[:third], whole[third:]))
+        if not before or not after:
+            raise NoData(f"{name} was killed in each trial of a third")
+        found[name] = median(after) / median(before)
+    return found
+
+
+def _killed(record: Record) -> set[str]:
+    """The components that a fault killed, and the names of their numbers."""
+    names = {one.component for one in record.trial.faults if one.fault == KILL and not one.skipped}
+    return names | {f"{name}, number" for name in names}
 
 
 def _held_by(record: Record) -> dict[str, float]:

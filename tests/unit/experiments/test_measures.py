@@ -1,5 +1,6 @@
 """Measures of single experiments, on readings in which they are known: processes, pods' memory, reasons of steps, pauses."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -7,6 +8,7 @@ import pytest
 
 from lab.errors import NoData
 from lab.model.hpa_log import Sync
+from lab.record.trial import Fault
 from tests.experiments.measure.cores import CONTROL_PLANE, CPU, RESIDENT, broker_cores, control_plane_cpu, pod_cost
 from tests.experiments.measure.memory import growth_over, memory_growth, pod_memory
 from tests.experiments.measure.reasons import LASTING, METRIC, reasons
@@ -211,21 +213,31 @@ def test_a_consumer_costs_what_its_samples_say(tmp_path):
 def test_memory_that_grows_from_trial_to_trial_is_told_by_kind():
     """A third more in the last three of nine, and twice as many processes; what not every trial has is left out.
 
-    What is there in the first half of a trial alone is none of its: it may be there for more or fewer readings.
+    A trial in which a component was killed is none of its: it began anew, and holds less. What is there in the first half of a
+    trial alone is none of the trial's: it may be there for more or fewer readings.
     """
 
-    def trial(number):
+    def trial(number, anew=0):
         count = 2 if number < 6 else 4
         held = {"kafka": 1, "etcd": count, "spark": 1} if number != 4 else {"kafka": 1, "etcd": count}
-        sizes = {"kafka": 300 if number < 6 else 400, "etcd": count * (50 if number else 500), "spark": 9}
+        kafka = anew if anew and number in (6, 7) else 300 if number < 6 else 400
+        sizes = {"kafka": kafka, "etcd": count * (50 if number else 500), "spark": 9}
         rows = [(t, name, count, sizes[name] * MIB) for t in (1, 2, 3) for name, count in held.items()]
         rows += [(2, "kafka", 1, 9000 * MIB), (1, "ended", 1, 0)]
         rows += [(t, "workers", 3, 30 * MIB) for t in ((1,) if number < 6 else (1, 1.2, 1.4))]
         rows += [(t, "workers", 1, 5 * MIB) for t in (2, 3)]
-        return SimpleNamespace(memory=pd.DataFrame(rows, columns=["t", "process", "count", "rss_bytes"]))
+        faults = SimpleNamespace(faults=struck.get(number, ()))
+        return SimpleNamespace(memory=pd.DataFrame(rows, columns=["t", "process", "count", "rss_bytes"]), trial=faults)
 
+    struck: dict[int, tuple[Fault, ...]] = {}
     trials = [trial(number) for number in range(9)]
     numbers = {"etcd, number": 2, "kafka, number": 1, "workers, number": 1}
     assert growth_over(trials) == pytest.approx({"etcd": 1, "kafka": 4 / 3, "workers": 1} | numbers)
     with pytest.raises(NoData, match="8 trials, fewer than 9"):
         growth_over(trials[1:])
+    kill = Fault(1.0, "sigkill", component="kafka")
+    struck = {6: (kill, replace(kill, component="consumer")), 7: (kill,), 8: (replace(kill, skipped="not there"),)}
+    assert growth_over([trial(number, 100) for number in range(9)])["kafka"] == pytest.approx(4 / 3)
+    struck[8] = (kill,)
+    with pytest.raises(NoData, match="kafka was killed in each trial of a third"):
+        growth_over([trial(number) for number in range(9)])
