@@ -50,8 +50,8 @@ the message yet.{untold}
 
 *Killed* is SIGKILL. *Stopped* is SIGSTOP: the process is there and does nothing until it goes on. A part of the cluster is
 away for 1 to 5 s, a broker for up to 20. A consumer is stopped for longer than its session timeout. *Copies* are messages
-that were processed a second time. A proxy, and not netem, does the network's faults: what is lost comes later, in its order. A broker's disk is full
-by a limit on the size of its files (RLIMIT_FSIZE).
+that were processed a second time. A proxy, and not netem, does the network's faults: what is lost comes later, in its order.
+A broker's disk is full by a limit on the size of its files (RLIMIT_FSIZE).
 
 | struck | how | times | longest standstill, s | copies |
 |---|---|---|---|---|
