@@ -228,7 +228,7 @@ def test_what_faults_did_is_counted_into_the_lock(archived, tmp_path, monkeypatc
     repository.add(tmp_path / "small", "two", [])
     assert repository.lock.faults == kept.faults
     assert main([*counting[:-1], "day"]) == 2
-    assert "a-1; allowed: a trial that is not counted yet: night has it" in capsys.readouterr().err
+    assert "'a-1' is not allowed; allowed: a trial that is not counted yet: night has it" in capsys.readouterr().err
     with monkeypatch.context() as disturbed:
         disturbed.setattr(gates, "reason", lambda verdicts: "a foreign load")
         assert main(counting) == 2
