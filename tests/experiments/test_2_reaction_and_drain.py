@@ -4,7 +4,7 @@ Hypothesis. KEDA on lag scales out within 90 s of a 10x step, the backlog only f
 its floor without flapping or loss.
 
 Method. Profiles ``step-10x`` and ``plateau``. The reaction ends with the first new pod's first receipt, in
-stamped parts; the wait is split at the HPA's syncs. The best drain has a pod for each partition.
+stamped parts; the wait is split at the HPA's syncs. The best drain has a pod a partition.
 pollingInterval is a minute, with and without useCachedMetrics. Joins are compared in experiment 3's duets.
 
 Asserted. Reactions within 90 s, compressed with a start's undivided part, a sync within a period and a fifth, one that
