@@ -117,10 +117,10 @@ def _count(repository: Repository, results: Path, name: str) -> None:
     day = datetime.fromtimestamp(min(head["trial"]["begun"] for head in heads), UTC).date().isoformat()
     found = {"date": day, **together(head["tally"] for head in heads)}
     repository.add_faults(name, heads, found)
-    told = [f"{count:,} {what}" for what, count in found.items() if isinstance(count, int)]
-    print(f"{name}: {', '.join([*told, *([f'{invalid} invalid, not counted'] if invalid else [])])}")
+    counts = [f"{count:,} {what}" for what, count in found.items() if isinstance(count, int)]
+    print(f"{name}: {', '.join([*counts, *([f'{invalid} invalid, not counted'] if invalid else [])])}")
 
 
 def _trial(head: dict[str, Any]) -> tuple[str, float]:
-    """What tells the trial of a ``head`` from all others."""
+    """The identity and the beginning (epoch s) of the trial of a ``head``: no two trials have both alike."""
     return head["trial"]["id"], head["trial"]["begun"]

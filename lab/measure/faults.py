@@ -26,15 +26,17 @@ from lab.measure.rebalance import rebalance_spans
 from lab.measure.scaling import policy_excess
 from lab.model import hpa
 from lab.model.hpa import Controller
-from lab.model.hpa_log import replayed
+from lab.model.hpa_log import RESCALED, replayed
 from lab.record.ages import Floats, Lives
 from lab.record.course import ENDED
 from lab.record.reports import GIVEN, TAKEN, Report, reports
 from lab.record.store import Record
+from lab.record.tables import Watched
 from lab.record.trial import Fault
 
 SYNCS = 3  # of an HPA, from then on until it decides as the model does
 LOST = "lost"  # how a member reports that it was given up, and its partitions with it
+LOGGED_S = 1.0  # between a step in the HPA's log and the watch of it, either way
 RECENT_S = 2.0  # a step to 0 is seen so late after the poll that it is decided by, and lag is scraped twice a second
 SOURCE = "the schedule of faults (lab.inputs.faults)"
 
@@ -228,17 +230,38 @@ def outside_bounds(record: Record) -> float:
 
 
 def _if_all_was_seen(record: Record) -> float:
-    """0, or :class:`NoData` where the watch missed a change of the consumer's replicas: each makes a generation of its owner.
+    """0, or :class:`NoData` where a change of the consumer's replicas is not known: each makes a generation of its owner.
 
-    It misses some while the API server is away. Of an object that does not tell its generation nothing is said.
+    The watch misses some while the API server is away. They are known where the HPA's log has them all, and each within bounds.
+    Of an object that does not tell its generation nothing is said.
     """
     owner = record.watched(record.inputs.workload.pod_owner, CONSUMER)
-    there = [one.object.get("metadata", {}) for one in owner if one.t <= record.trial.times.get(ENDED, math.inf)]
+    there = [one for one in owner if one.t <= record.trial.times.get(ENDED, math.inf)]
     for before, after in pairwise(there):
-        told = before.get("generation"), after.get("generation")
-        if None not in told and before.get("uid") == after.get("uid") and told[1] - told[0] > 1:
+        one, other = (each.object.get("metadata", {}) for each in (before, after))
+        if None in (one.get("generation"), other.get("generation")) or one.get("uid") != other.get("uid"):
+            continue
+        if (steps := other["generation"] - one["generation"]) > 1 and not _are_logged(record, before, after, steps):
             raise NoData("the watch did not see every change of the replicas")
     return 0
+
+
+def _are_logged(record: Record, before: Watched, after: Watched, steps: int) -> bool:
+    """Whether the HPA's log leads from ``before`` to ``after`` in so many ``steps``, all within bounds and none to 0."""
+    try:
+        lines = [
+            line for line in record.hpa_lines if line.words == RESCALED and before.t - LOGGED_S < line.t < after.t + LOGGED_S
+        ]
+    except NoData:
+        return False
+    first, last = (one.object["spec"]["replicas"] for one in (before, after))
+    bounds = range(max(1, record.policy.min_replicas), record.policy.max_replicas + 1)
+    for begin in range(len(lines) - steps + 1):
+        counts = [first, *(line.replicas["desiredReplicas"] for line in lines[begin : begin + steps])]
+        found = [line.replicas["currentReplicas"] for line in lines[begin : begin + steps]]
+        if found == counts[:-1] and counts[-1] == last and all(count in bounds for count in counts[1:]):
+            return True
+    return False
 
 
 @quantity("s", "time from the last fault to decisions that the model takes too", UNSCALED)

@@ -101,10 +101,8 @@ class Listener(Reports):
             self.lose(error)
 
     def _keep(self, messages: Sequence[Message]) -> None:
-        """Keep what was reported. Raises ``KafkaException`` for an error that does not pass: a gap may follow."""
-        for error in filter(None, [message.error() for message in messages]):
-            if error.code() not in PASSING:
-                raise KafkaException(error)
+        """Keep what was reported. Then raises ``KafkaException`` for an error that does not pass: a gap may follow."""
+        errors = [error for message in messages if (error := message.error()) is not None]
         rows = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]
         rows += [self._given.get() for _ in range(self._given.qsize())]
         if rows:
@@ -113,3 +111,6 @@ class Listener(Reports):
             self._file.writelines(json.dumps(row) + "\n" for row in rows)
             self._file.flush()
             self._notify()
+        for error in errors:
+            if error.code() not in PASSING:
+                raise KafkaException(error)

@@ -39,6 +39,11 @@ WHOLE = {"profile": "acceptance", "policy": "recommended", "workload": slim(star
 SPEED, WHOLE_SPEED = 180_000, 230_000
 
 
+def report_dips(evidence, name, worst):
+    """Show all that is known of the ``worst`` step."""
+    evidence.report(f"dips {name}", {field: getattr(worst, field) for field in worst.declared()})
+
+
 def judge_section_5(record, evidence, backlog):
     """Every line of text 1, section 5, in the runs of one policy; the control is a ``backlog`` of so many lagThresholds."""
     evidence.sign_off(record)
@@ -47,8 +52,7 @@ def judge_section_5(record, evidence, backlog):
     evidence.report("reaction, s", {part: reacted.part(part) for part in PARTS})
     evidence.report("scaling", {name: getattr(scaling, name) for name in ScalingCost.declared() if name != "each"})
     for kind in ("up", "down"):
-        worst = worst_dip(record, kind)
-        evidence.report(f"dips {kind}", {name: getattr(worst, name) for name in worst.declared()})
+        report_dips(evidence, kind, worst_dip(record, kind))
     events = scale_events(record)
     evidence.report("replicas", {name: getattr(events, name) for name in events.declared()})
 
@@ -93,7 +97,7 @@ def test_a_group_on_range_stumbles_at_the_same_steps(trials, evidence):
     dips = {name: worst_dip(runs) for name, runs in found.items()}
     ranged = dips["range"]
     for name, worst in dips.items():
-        evidence.report(f"dips, {name}", {field: getattr(worst, field) for field in worst.declared()})
+        report_dips(evidence, name, worst)
     evidence.report("dip, range less cooperative-sticky", paired(ranged.depth, dips["cooperative-sticky"].depth).figures())
 
     with evidence.of(found["range"]) as claim:

@@ -18,7 +18,9 @@ from lab.__main__ import main
 from lab.errors import FAULT, HELD, InputError, NoData
 from lab.evidence import breached
 from lab.host import identity, processes, runs
+from lab.judge import gates
 from lab.measure.fault_tally import tally, together
+from lab.measure.validity import judge_validity
 from lab.options import records_folder
 from lab.record.rescue import rescue_all
 from lab.record.store import Record, find, opened, stored
@@ -261,7 +263,10 @@ def wrong_in(results, least):
     tallies = []
     for one in records:
         tallies.append(tally([one]))
-        wrong |= {one.name: said} if (said := breached(one)) else {}
+        said = breached(one)
+        if said is None and not gates.reason(judge_validity(one)):
+            said = ["no data for what must hold"]
+        wrong |= {one.name: said} if said else {}
         one.release()
     told = together(tallies)
     wrong |= {name: told[name] for name in BAD if told[name]}

@@ -30,6 +30,7 @@ from lab.measure.faults import (
     went_back,
 )
 from lab.measure.kills import Loss, consumer_kill
+from lab.model.hpa_log import KEPT, RESCALED, Line
 from lab.record.trial import Fault, Offsets
 from tests.unit.model.test_hpa_log import BEGUN, synced
 
@@ -412,6 +413,31 @@ def test_changes_of_the_replicas_that_the_watch_missed_are_no_pass(tmp_path, see
     assert (found[BOUNDS], found[TO_NONE]) == (holds, holds)
     why = "" if holds else "the watch did not see every change of the replicas"
     assert (stranded(made).why, outside_bounds(made).why) == (why, why)
+
+
+@pytest.mark.parametrize(
+    ("steps", "holds"),
+    [
+        ([(59.0, 4, 9), (60.5, 9, 6)], True),
+        ([(58.0, 3, 4), (59.0, 4, 9), (60.5, 9, 6)], True),  # after the last that was seen
+        ([(59.0, 4, 9)], None),
+        ([(59.0, 4, 9), (60.5, 8, 6)], None),  # one between them is not there
+        ([(59.0, 4, 9), (60.5, 9, 7)], None),
+        ([(59.0, 5, 9), (60.5, 9, 6)], None),
+        ([(59.0, 4, 9), (62.0, 9, 6)], None),  # later than what the watch saw
+        ([(59.0, 4, 500), (60.5, 500, 6)], None),  # out of bounds
+        ([(59.0, 4, 0), (60.5, 0, 6)], None),
+    ],
+)
+def test_what_the_watch_missed_is_known_by_the_hpas_log(tmp_path, steps, holds):
+    """From 4 to 6 replicas in two steps, which the log has with what they began from."""
+    rows = [owner(57, 4, 1), owner(60, 6, 3)]
+    made = record(tmp_path, inputs={"faults": SCHEDULE}, faults=(AWAY,), transitions=rows, samples=lags({59: 0}))
+    counts = ({"currentReplicas": one, "desiredReplicas": other} for _, one, other in steps)
+    lines = [Line(t, RESCALED, each) for (t, _, _), each in zip(steps, counts, strict=True)]
+    vars(made)["hpa_lines"] = [*lines, Line(59.5, KEPT, {"currentReplicas": 1, "desiredReplicas": 1})]
+    assert outside_bounds(made).value == (0 if holds else None)
+    assert stranded(made).value == (0 if holds else None)
 
 
 def test_what_the_watch_missed_hides_no_breach(tmp_path):
