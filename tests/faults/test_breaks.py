@@ -40,8 +40,9 @@ from lab.inputs.faults import (
 )
 from lab.inputs.inputs import DRAINED, REPLAYED
 from lab.inputs.workload import Workload
+from lab.measure.autoscaler import back_s, stranded
 from lab.measure.delivery import delivery, undelivered
-from lab.measure.faults import back_s, stranded, under_faults
+from lab.measure.faults import under_faults
 from lab.measure.reaction.step import reaction
 from lab.measure.scaling import policy_excess, scale_events
 from lab.record.ledger.reconcile import reconcile
@@ -55,6 +56,9 @@ pytestmark = pytest.mark.services
 # At quick scale 5 s, 13 s without one of the members, 8 s with it again, and 8 s.
 PHASES = {"baseline": 0, "pause": 150, "resume": 540, "more": 780}
 PAUSE = {"kind": "steps", "duration": 1020, "steps": [{"at": at, "rate": 400, "phase": name} for name, at in PHASES.items()]}
+# At quick scale 8 s and 12 s. Four pods have an eighth of what they can do: nothing rebalances before one of them is deleted.
+STEPS = [{"at": 0, "rate": 500, "phase": "baseline"}, {"at": 240, "rate": 500, "phase": "delete"}]
+STEADY = {"kind": "steps", "duration": 600, "steps": STEPS}
 # At quick scale 10 s, 20 s and 30 s: all is over when the group has come back down.
 SPIKE = {"kind": "step", "rate": 250, "spike_mult": 6, "baseline": 300, "spike_hold": 600, "duration": 1800}
 WORKERS = ("keda-operator", "keda-adapter", CONTROLLERS, "kube-scheduler", "prometheus", "kube-state-metrics")
@@ -115,9 +119,11 @@ def broken(run):
 
 
 @pytest.fixture(scope="module")
-def undrained(broken):
-    """A trial whose consumers don't drain, with one of them deleted upon a backlog: SIGTERM ends it where it stands."""
-    return broken(Workload(drain="off", commit_interval_ms=60_000), {"drain": Delete()}, seed=2)
+def undrained(broken, tmp_path_factory):
+    """A trial whose consumers don't drain, with one of them deleted between two commits (10 s): SIGTERM ends it as it is."""
+    profile = tmp_path_factory.mktemp("profiles") / "steady.yaml"
+    profile.write_text(yaml.safe_dump(STEADY))
+    return broken(Workload(drain="off", commit_interval_ms=300_000), {"delete": Delete()}, seed=2, profile=profile)
 
 
 def test_without_drain_a_killed_pod_doubles_work(undrained):
