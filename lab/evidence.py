@@ -15,7 +15,7 @@ from lab.judge.aggregate import interval
 from lab.judge.claim import Verdict, absent, judge
 from lab.judge.measure import Runs
 from lab.judge.quantity import Comparison, Quantity, Undecided, absence
-from lab.measure import faults
+from lab.measure import autoscaler, faults
 from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, EXACTLY_ONCE, Guarantee, guarantee
 from lab.measure.outcome import REFUTED, committed, remark
 from lab.measure.overview import figures, least_differences
@@ -119,7 +119,8 @@ class Evidence:
         then held or was breached, and :class:`InvalidTrial` names the gates.
 
         The last claim is that all records keep the guarantee ``delivery``; with None the block makes no such claim. Records
-        with a schedule of faults keep at-least-once, and the invariants of :mod:`lab.measure.faults`.
+        with a schedule of faults keep at-least-once, and the invariants of :mod:`lab.measure.faults` and
+        :mod:`lab.measure.autoscaler`.
         """
         named = _named(records)
         validity = {name: judge_validity(record) for name, record in named.items()}
@@ -200,7 +201,7 @@ def _invariants(given: Sequence[Runs[Record]], delivery: Guarantee) -> Iterator[
     if struck:
         least = AT_LEAST_ONCE if delivery is EXACTLY_ONCE else delivery
         yield least.missing(*struck) == 0, least.sentence, CONTRACT
-        for comparison, sentence in faults.invariants(struck):
+        for comparison, sentence in (*faults.invariants(struck), *autoscaler.invariants(struck)):
             yield comparison, sentence, faults.SOURCE
 
 

@@ -43,7 +43,7 @@ JUDGE = {  # by module, the tests in tests/unit/judge
     "quantity": ("quantity", "runs", "origin"),
     "samples": ("statistics",),
 }
-MEASURES = ("kills", "validity", "fault_tally")
+MEASURES = ("autoscaler", "kills", "validity", "fault_tally")
 RECONCILE = ("tests/unit/record/test_reconcile.py", "tests/unit/record/test_fold.py")
 ZERO_LOSS = ("tests/unit/scenarios/zero_loss/test_measures.py",)
 TESTS: Mapping[str, Sequence[str]] = {  # by module, whose tests start no service

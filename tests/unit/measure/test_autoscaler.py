@@ -1,0 +1,253 @@
+"""How an autoscaler came through a trial's faults, on records of which every row is known."""
+
+import json
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lab.inputs.faults import CONTROLLERS
+from lab.inputs.scale import Scale
+from lab.judge.measure import Runs
+from lab.measure.autoscaler import back_s, fewest_waiting, invariants, late, outside_bounds, stranded
+from lab.model.hpa_log import KEPT, RESCALED, Line
+from lab.record.trial import Fault
+from tests.unit.model.test_hpa_log import BEGUN, synced
+
+from . import whole
+from .built import deployment, lags, record, replicas, sample
+from .test_faults import AWAY, PLANNED, SCHEDULE, under
+from .test_kills import done, logged
+
+TO_ZERO = {
+    "inputs": {"policy": whole.scaled(minReplicaCount=0), "faults": SCHEDULE},
+    "transitions": replicas((0, 4, 4), (60, 0, 0)),
+}
+
+
+@pytest.mark.parametrize(
+    ("lag", "steps"),
+    [
+        ({58.5: 9, 59: 5, 59.5: 7}, 1),
+        ({58.5: 9, 59: 0, 59.5: 7}, 0),
+        ({58: 9}, 1),
+        ({57.5: 9}, None),
+        ({50: 9, 61: 9}, None),
+    ],
+)
+def test_a_step_to_zero_is_held_against_the_lag_before_it(tmp_path, lag, steps):
+    """Lag all the while strands the group; lag that was gone for a moment does not. An unknown lag is no data."""
+    made = record(tmp_path, faults=(AWAY,), samples=lags(lag), **TO_ZERO)
+    assert stranded(made).value == steps
+    assert steps is not None or "no sample of lag" in stranded(made).why
+
+
+AT_FIVE = whole.scaled(minReplicaCount=0)
+AT_FIVE["spec"]["triggers"][0]["metadata"]["activationLagThreshold"] = "5"
+
+
+@pytest.mark.parametrize(
+    ("policy", "lag", "steps"),
+    [(AT_FIVE, 3, 0), (AT_FIVE, 5, 0), (AT_FIVE, 6, 1), (whole.hpa(1, 4), 0, 0), (whole.hpa(1, 4), 1, 1)],
+)
+def test_a_step_to_zero_is_held_against_the_lag_that_the_policy_takes_for_none(tmp_path, policy, lag, steps):
+    """A trigger of lag is active above its activation. A policy without one takes no lag for none."""
+    more = TO_ZERO | {"inputs": {"policy": policy, "faults": SCHEDULE}}
+    assert stranded(record(tmp_path, faults=(AWAY,), samples=lags({59: lag}), **more)).value == steps
+
+
+def test_without_a_schedule_of_faults_there_is_no_data(tmp_path):
+    """A trial that nothing was planned for may do as its policy says."""
+    assert "no schedule of faults" in stranded(record(tmp_path)).why
+
+
+def triggers(*each):
+    """A policy to zero with two triggers: the first is active above no message, the second above 1,000."""
+    made = whole.scaled(minReplicaCount=0)
+    (one,) = made["spec"]["triggers"]
+    own = zip(each, ("0", "1000"), strict=True)
+    made["spec"]["triggers"] = [one | {"metadata": one["metadata"] | more | {"activationLagThreshold": n}} for more, n in own]
+    return made
+
+
+TOPICS = {"policy": triggers({}, {"topicFromEnv": "TOPIC_2"}), "workload": {"topics": 2}}
+HALVES = {"policy": triggers({"partitionLimitation": "0-1"}, {"partitionLimitation": "2,3"})}
+
+
+@pytest.mark.parametrize("inputs", [TOPICS, HALVES], ids=["topics", "halves"])
+@pytest.mark.parametrize(
+    ("first", "second", "steps"), [(600, 0, 1), (0, 600, 0), (0, 1000, 0), (0, 1001, 1), (1, 1000, 1), (0, 0, 0)]
+)
+def test_each_trigger_is_held_against_the_lag_that_it_counts(tmp_path, inputs, first, second, steps):
+    """A group is active by any of them. The first has partitions 0 and 1, and the second 2 and 3."""
+    seen = [sample(59, "kafka_consumergroup_lag", lag, partition=number) for number, lag in (("1", first), ("2", second))]
+    more = TO_ZERO | {"inputs": inputs | {"faults": SCHEDULE}}
+    made = record(tmp_path, faults=(AWAY,), samples=lags({59: first + second}) + seen, **more)
+    assert stranded(made).value == steps
+
+
+@pytest.mark.parametrize(("lag", "steps"), [(600, None), (0, 0)])
+def test_lag_of_which_nobody_knows_what_triggers_count_of_it_is_no_data(tmp_path, lag, steps):
+    """Without any there is none to be counted. Two triggers on all of it are active above the lower of their activations."""
+    more = TO_ZERO | {"inputs": TOPICS | {"faults": SCHEDULE}}
+    found = stranded(record(tmp_path / "two", faults=(AWAY,), samples=lags({59: lag}), **more))
+    assert found.value == steps
+    assert steps is not None or "no sample of the lag that a trigger counts" in found.why
+    both = TO_ZERO | {"inputs": {"policy": triggers({}, {}), "faults": SCHEDULE}}
+    assert stranded(record(tmp_path / "both", faults=(AWAY,), samples=lags({59: lag}), **both)).value == (lag > 0)
+
+
+def owner(t, desired, generation=None, uid="x"):
+    """A watch event of the consumer's Deployment, which tells its generation, if any."""
+    row = deployment(float(t), desired, desired)
+    metadata = {"uid": uid} | ({} if generation is None else {"generation": generation})
+    return row | {"object": json.dumps(json.loads(row["object"]) | {"metadata": metadata})}
+
+
+BOUNDS = "the replicas stay within the policy's bounds, whatever is struck"
+TO_NONE = "no group is scaled to zero while there is lag"
+
+
+@pytest.mark.parametrize(
+    ("seen", "holds"),
+    [
+        ([(0, 4, 1), (60, 6, 2)], True),
+        ([(0, 4, 1), (50, 4, 1), (60, 6, 2), (70, 6, 2), (80, 6, 3)], True),
+        ([(0, 4, 1), (60, 6, 3)], None),
+        ([(0, 4, 1), (60, 4, 3), (70, 4, 3)], None),  # back where it was
+        ([(0, 4, 1), (60, 6)], True),  # it does not tell
+        ([(0, 4), (60, 6, 3)], True),
+        ([(0, 4, 1), (60, 4, 3, "y")], True),  # another one of its name
+        ([(0, 4, 1), (100, 6, 3)], None),
+        ([(0, 4, 1), (101, 0, 3)], True),  # it was taken down: the trial ended at 100
+    ],
+)
+def test_changes_of_the_replicas_that_the_watch_missed_are_no_pass(tmp_path, seen, holds):
+    """Each change makes a generation. What was missed while the API server was away may have been out of bounds, or none."""
+    rows = [owner(*one) for one in seen]
+    made = record(tmp_path, inputs={"faults": SCHEDULE}, faults=(AWAY,), transitions=rows, samples=lags({59: 0}))
+    found = {words: one.holds for one, words in invariants([Runs([made])])}
+    assert (found[BOUNDS], found[TO_NONE]) == (holds, holds)
+    why = "" if holds else "the watch did not see every change of the replicas"
+    assert (stranded(made).why, outside_bounds(made).why) == (why, why)
+
+
+@pytest.mark.parametrize(
+    ("steps", "holds"),
+    [
+        ([(59.0, 4, 9), (60.5, 9, 6)], True),
+        ([(58.0, 3, 4), (59.0, 4, 9), (60.5, 9, 6)], True),  # after the last that was seen
+        ([(59.0, 4, 9)], None),
+        ([(59.0, 4, 9), (60.5, 8, 6)], None),  # one between them is not there
+        ([(59.0, 4, 9), (60.5, 9, 7)], None),
+        ([(59.0, 5, 9), (60.5, 9, 6)], None),
+        ([(59.0, 4, 9), (62.0, 9, 6)], None),  # later than what the watch saw
+        ([(59.0, 4, 500), (60.5, 500, 6)], None),  # out of bounds
+        ([(59.0, 4, 0), (60.5, 0, 6)], None),
+    ],
+)
+def test_what_the_watch_missed_is_known_by_the_hpas_log(tmp_path, steps, holds):
+    """From 4 to 6 replicas in two steps, which the log has with what they began from."""
+    rows = [owner(57, 4, 1), owner(60, 6, 3)]
+    made = record(tmp_path, inputs={"faults": SCHEDULE}, faults=(AWAY,), transitions=rows, samples=lags({59: 0}))
+    counts = ({"currentReplicas": one, "desiredReplicas": other} for _, one, other in steps)
+    lines = [Line(t, RESCALED, each) for (t, _, _), each in zip(steps, counts, strict=True)]
+    vars(made)["hpa_lines"] = [*lines, Line(59.5, KEPT, {"currentReplicas": 1, "desiredReplicas": 1})]
+    assert outside_bounds(made).value == (0 if holds else None)
+    assert stranded(made).value == (0 if holds else None)
+
+
+def test_what_the_watch_missed_hides_no_breach(tmp_path):
+    """That which it saw: a step to none with lag, below the floor."""
+    inputs = {"faults": SCHEDULE, "policy": whole.scaled(minReplicaCount=1)}
+    rows = [owner(0, 4, 1), owner(60, 0, 3)]
+    made = record(tmp_path, inputs=inputs, faults=(AWAY,), transitions=rows, samples=lags({59: 5}))
+    assert (stranded(made).value, outside_bounds(made).value) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("produced", "receipts", "steps"),
+    [
+        ([50, 51], [(0, 0, 55), (1, 1, 70)], 1),  # the second waited through the step
+        ([50, 51], [(0, 0, 55)], 1),  # and so does one that is never processed
+        ([50, 51], [(0, 1, 59.9)], 0),  # done a moment before
+        ([50, 59], [(0, 0, 55), (1, 1, 70)], 0),  # nothing waited until 59
+        ([50, 58.5], [(0, 0, 59), (1, 1, 70)], 1),  # one or the other did, at each moment
+        ([50, 60], [(0, 0, 60)], 1),  # the second came as the first was done
+        ([50], [(0, 0, 60)], 0),  # done at that moment
+        ([40, 51], [(0, 0, 45), (1, 1, 70)], 1),  # nothing waited until 51, which was long before
+    ],
+)
+def test_a_step_to_zero_is_held_against_what_the_log_and_the_receipts_say(tmp_path, produced, receipts, steps):
+    """Where the exporter was away, and where it says otherwise."""
+    own = [done("a", 0, *one) for one in receipts]
+    for number, samples in enumerate((lags({40: 5}), lags({59: 5 * (not steps)}))):
+        made = record(tmp_path / str(number), faults=(AWAY,), samples=samples, receipts=own, **TO_ZERO)
+        log = np.zeros(len(produced), int), np.arange(len(produced)), (np.array(produced) * 1e9).astype(int)
+        vars(made)["event_parts"] = lambda *_, log=log: iter([log])
+        assert stranded(made).value == steps
+
+
+LENGTHS = st.integers(0, 12) | st.just(math.inf)
+SPAN = st.tuples(st.integers(0, 30), LENGTHS).map(lambda one: (one[0], sum(one)))
+
+
+@example([[(50, 59), (51, 59.5), (52, 70), (53, math.inf)]], [60])
+@given(st.lists(st.lists(SPAN, max_size=6), max_size=3), st.lists(st.integers(0, 30), max_size=3))
+def test_the_fewest_that_waited_are_those_of_the_quietest_moment(parts, times):
+    """Whatever part an event is in: counted at each half second of two, as nothing begins or ends between."""
+    every = [one for part in parts for one in part]
+    moments = np.arange(-2.0, 0.1, 0.5)
+    expected = [min(sum(at <= t + ago < over for at, over in every) for ago in moments) for t in times]
+    lives = [(np.array([at for at, _ in part]), np.array([over for _, over in part])) for part in parts]
+    assert fewest_waiting(lives, times) == expected
+
+
+def decided(syncs, *faults):
+    """A record of these syncs and faults, of a controller whose window down is 10 s; it was driven from BEGUN on."""
+    scale, inputs = Scale("quick", 30, 1), SimpleNamespace(faults=SCHEDULE)
+    seen: Any = SimpleNamespace(trial=SimpleNamespace(faults=faults), inputs=inputs, scale=scale, driven=BEGUN, hpa_syncs=syncs)
+    return seen
+
+
+def test_an_hpa_is_back_once_its_decisions_are_the_models():
+    """For good. A sync that failed is no decision, and syncs count from when all had time to come back."""
+    away = replace(AWAY, t=BEGUN + 1, until=BEGUN + 2.2)
+    syncs = [one for one in synced(*[200] * 300) if not 1 < one.at - BEGUN < 4]
+    assert (back_s(decided(syncs, away)).value, late(decided(syncs, away)).value) == (pytest.approx(1.8), 0)
+    wrong = [replace(one, desired=one.desired + (2 < one.at - BEGUN < 20)) for one in syncs]
+    found = back_s(decided(wrong, away)).value
+    assert found == pytest.approx(17.8)
+    assert late(decided(wrong, away)).value == pytest.approx((found - 15) / 0.5)
+    assert "decided nothing" in back_s(decided(syncs[:2], away)).why
+    once = [replace(one, desired=one.desired + (18 < one.at - BEGUN < 20)) for one in syncs]
+    assert back_s(decided(once, away)).value == pytest.approx(17.8)
+    assert "otherwise than the model" in back_s(decided([replace(one, desired=9) for one in syncs], away)).why
+    assert back_s(decided(syncs, replace(away, until=BEGUN + 4))).value == 0.5  # a sync at its end was before it
+    soon = [replace(one, at=one.at - BEGUN + 1) for one in syncs]
+    assert back_s(decided(soon, replace(away, t=2.0, until=2.2))).value == pytest.approx(2.8)
+
+
+def test_a_controller_that_was_killed_begins_anew():
+    """It has forgotten that it scaled up by 4 a second ago, and scales up again, as the model does without that memory."""
+    before, anew = synced(2400), [replace(one, at=one.at + 3, scaled_at=BEGUN + 3) for one in synced(2400, replicas=6)]
+    killed_then = Fault(BEGUN + 1, "sigkill", component=CONTROLLERS, until=BEGUN + 2, injection=PLANNED[2])
+    assert back_s(decided(before + anew, killed_then)).value == pytest.approx(1)
+    assert back_s(decided(before + anew, replace(killed_then, component="keda-operator"))).value is None
+    assert back_s(decided(before + anew, replace(killed_then, fault="sigstop"))).value is None
+    assert back_s(decided(before + anew, replace(killed_then, t=BEGUN - 1, until=BEGUN))).value == pytest.approx(3)
+
+
+def test_what_must_hold_of_the_replicas_is_said_of_each_trial(tmp_path):
+    """Three claims of the replicas, of which each holds in a trial that its faults did nothing to."""
+    samples = [sample(90, "kafka_consumergroup_lag", 0, partition="0")]
+    made = under(tmp_path, [done("a", 0, 0, 99, 99.0)], transitions=replicas((0, 4, 4)), samples=samples)
+    logged(tmp_path, 0, np.repeat(50, 100) * 10**9)
+    vars(made)["hpa_syncs"] = [replace(one, at=one.at - BEGUN + 141) for one in synced(200, 200, 200, 200)]
+    found = [one for one, _ in invariants([Runs([made])])]
+    assert [(one.operator, one.bound, one.quantity.value) for one in found] == [("==", 0, 0)] * 2 + [("<=", 3, 0)]
