@@ -24,7 +24,7 @@ from functools import cache, partial
 
 from lab import paths, yamlfile
 
-PAGE, _ = PAGES = (paths.PROJECT / "docs" / "handbook.md", paths.PROJECT / "docs" / "scale.md")
+PAGE, *_ = PAGES = tuple(paths.PROJECT / "docs" / f"{name}.md" for name in ("handbook", "scale", "kind"))
 VERDICTS, GROWTH, SIMILARITY = "docs/evidence/verdicts.csv", "docs/growth.json", "lab/measure/similarity.yaml"
 _BLOCK = re.compile(r"<!-- numbers\n(?P<names>.*?)-->", re.DOTALL)
 _NAME = re.compile(r"^([\w-]+) = (.+)$", re.MULTILINE)
