@@ -10,11 +10,12 @@ from lab.kafka.lag import PartitionLag
 from lab.number_format import duration
 
 WINDOW_S = 30.0  # shorter ones show the batches of commits
+DRAINING = 1.05  # a group at rest commits now more, now less than what arrives, and its lag goes nowhere
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Messages/s that arrive and that are committed; ``left_s``: until no ``lag`` is left, None where it does not shrink."""
+    """Messages/s that arrive, and that are committed; ``left_s``: until no ``lag`` is left, None if hardly more leave."""
 
     lag: int
     arriving: float
@@ -43,4 +44,4 @@ class Pace:
         length = now - begun
         arriving, out = ((end - end_then) / length, (committed - committed_then) / length) if length > 0 else (0.0, 0.0)
         lag = end - committed
-        return Rates(lag, arriving, out, lag / (out - arriving) if lag > 0 and out > arriving else None)
+        return Rates(lag, arriving, out, lag / (out - arriving) if lag > 0 and out > DRAINING * arriving else None)

@@ -100,6 +100,15 @@ def test_a_lag_that_grows_has_no_end() -> None:
     assert str(pace.read(10, [PartitionLag(300, 100)])) == "lag 200, in 20/s, out 10/s"
 
 
+@pytest.mark.parametrize(("committed", "left_s"), [(1_005, None), (1_050, None), (1_060, 2.0)])
+def test_the_lag_of_a_group_at_rest_has_no_end(committed: int, left_s: float | None) -> None:
+    """1,000/s arrive, and what is committed goes up and down by some per cent."""
+    pace = Pace()
+    pace.read(0, [PartitionLag(1_180, 1_000)])
+    rates = pace.read(1, [PartitionLag(2_180, 1_000 + committed)])
+    assert rates.left_s == (None if left_s is None else pytest.approx(left_s))
+
+
 @given(st.lists(st.floats(0.1, 20), min_size=3, max_size=100))
 def test_only_the_last_half_minute_counts(steps: list[float]) -> None:
     """A rate that changed long ago is forgotten, and no more readings are kept than the window has."""
