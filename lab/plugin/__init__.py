@@ -36,7 +36,7 @@ FIXTURES = ("evidence", "services", "trials")
 pytest_plugins = ["lab.plugin.outcomes", *(f"lab.fixtures.{name}" for name in FIXTURES)]
 
 MARKERS = (
-    "spike: the acceptance, a quarter of an hour on a live cluster",
+    "spike: experiments 1 to 8, their smallest trials, and a 10x spike: a quarter of an hour on a live cluster",
     "extended: a further trial of an experiment or a scenario, for the night",
     "duration(seconds, scale='quick'): how long the test's trials take, run once at that scale; for the plan of a session",
     "speed(least): events/s (lab.host.speed) that a machine must do; on a slower one the session ends before anything starts",
