@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from lab.errors import NoData
 from lab.inputs.faults import CONSUMER, CONTROLLERS, KILL
 from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.external import PersistentLag
 from lab.inputs.triggers.kafka import Kafka
 from lab.inputs.triggers.parsing import topic_places
 from lab.judge.aggregate import largest, total
@@ -23,7 +25,7 @@ from lab.measure.faults import injected
 from lab.measure.scaling import policy_excess
 from lab.model import hpa
 from lab.model.hpa import Controller
-from lab.model.hpa_log import RESCALED, replayed
+from lab.model.hpa_log import RESCALED, Line, replayed
 from lab.record.ages import Floats, Lives
 from lab.record.course import ENDED
 from lab.record.store import Record
@@ -67,29 +69,46 @@ def _if_all_was_seen(record: Record) -> float:
     """
     owner = record.watched(record.inputs.workload.pod_owner, CONSUMER)
     there = [one for one in owner if one.t <= record.trial.times.get(ENDED, math.inf)]
-    for before, after in pairwise(there):
-        one, other = (each.object.get("metadata", {}) for each in (before, after))
-        if None in (one.get("generation"), other.get("generation")) or one.get("uid") != other.get("uid"):
-            continue
-        if (steps := other["generation"] - one["generation"]) > 1 and not _are_logged(record, before, after, steps):
+    changes = [(*pair, steps) for pair in pairwise(there) if (steps := _generations(*pair))]
+    if missed := [change for change in changes if change[2] > 1]:
+        lines = _rescaled(record)
+        for before, after, _ in (change for change in changes if change[2] == 1):
+            _take(lines, before, after, 1, range(sys.maxsize))
+        bounds = range(max(1, record.policy.min_replicas), record.policy.max_replicas + 1)
+        if not all(_take(lines, *change, bounds) for change in missed):
             raise NoData("the watch did not see every change of the replicas")
     return 0
 
 
-def _are_logged(record: Record, before: Watched, after: Watched, steps: int) -> bool:
-    """Whether the HPA's log leads from ``before`` to ``after`` in so many ``steps``, all within bounds and none to 0."""
+def _generations(before: Watched, after: Watched) -> int:
+    """How often the owner was changed from the one to the other; 0 where that is not known, or it is another one."""
+    one, other = (each.object.get("metadata", {}) for each in (before, after))
+    if None in (one.get("generation"), other.get("generation")) or one.get("uid") != other.get("uid"):
+        return 0
+    return int(other["generation"] - one["generation"])
+
+
+def _rescaled(record: Record) -> list[Line]:
+    """The lines of the HPA's log that are changes of the replicas; none without a log."""
     try:
-        lines = [
-            line for line in record.hpa_lines if line.words == RESCALED and before.t - LOGGED_S < line.t < after.t + LOGGED_S
-        ]
+        return [line for line in record.hpa_lines if line.words == RESCALED]
     except NoData:
-        return False
+        return []
+
+
+def _take(lines: list[Line], before: Watched, after: Watched, steps: int, bounds: Collection[int]) -> bool:
+    """Take from ``lines`` those that lead from ``before`` to ``after`` in so many ``steps``; returns whether there were any.
+
+    No line stands for two changes. Each step is within ``bounds``.
+    """
     first, last = (one.object["spec"]["replicas"] for one in (before, after))
-    bounds = range(max(1, record.policy.min_replicas), record.policy.max_replicas + 1)
-    for begin in range(len(lines) - steps + 1):
-        counts = [first, *(line.replicas["desiredReplicas"] for line in lines[begin : begin + steps])]
-        found = [line.replicas["currentReplicas"] for line in lines[begin : begin + steps]]
+    near = [place for place, line in enumerate(lines) if before.t - LOGGED_S < line.t < after.t + LOGGED_S]
+    for begin in range(len(near) - steps + 1):
+        places = near[begin : begin + steps]
+        counts = [first, *(lines[place].replicas["desiredReplicas"] for place in places)]
+        found = [lines[place].replicas["currentReplicas"] for place in places]
         if found == counts[:-1] and counts[-1] == last and all(count in bounds for count in counts[1:]):
+            del lines[places[0] : places[-1] + 1]
             return True
     return False
 
@@ -98,8 +117,9 @@ def _are_logged(record: Record, before: Watched, after: Watched, steps: int) -> 
 def back_s(record: Record) -> float:
     """From the end of the last fault to the HPA's first sync from which on the model decides each as the controller did.
 
-    A controller that was started anew remembers nothing. There is no data for a trial without a schedule or without an HPA, and
-    where the HPA's last sync is none that the model decides too.
+    A controller that was started anew remembers nothing. It is not back while it decides nothing for a sync and the time that
+    a component has to come back, unless the policy goes to zero, where none decides. There is no data for a trial without a
+    schedule or without an HPA, and where the HPA's last sync is none that the model decides too, or long before the end.
     """
     ends = [(one.t if one.until is None else one.until, one) for one in injected(record)]
     over = max((t for t, _ in ends), default=record.driven)
@@ -107,7 +127,11 @@ def back_s(record: Record) -> float:
     controller = Controller(downscale_stabilization_s=record.scale.seconds(hpa.DEFAULTS.downscale_stabilization_s))
     syncs = replayed([one for one in record.hpa_syncs if one.at > begun], controller)
     found = [(one.sync.at - over, one.agrees) for one in syncs if one.sync.at > over]
-    back = 1 + max((place for place, (_, agrees) in enumerate(found) if not agrees), default=-1)
+    apart = [place for place, (_, agrees) in enumerate(found) if not agrees]
+    if record.policy.min_replicas > 0:
+        times = [*(at for at, _ in found), record.end - over]
+        apart += [place for place, (one, other) in enumerate(pairwise(times)) if other - one > BACK_S + record.scale.hpa_sync_s]
+    back = 1 + max(apart, default=-1)
     if back == len(found):
         raise NoData("after the last fault the HPA decided nothing, or at last otherwise than the model")
     return found[back][0]
@@ -148,16 +172,23 @@ def _least_scraped(record: Record, t: float, counted: Collection[int] | None = N
 
 
 def _active(record: Record, t: float, waiting: float) -> bool:
-    """Whether a trigger on lag was active before ``t``, when so many messages were ``waiting``; without one, any are lag."""
+    """Whether a trigger on lag was active before ``t``, when so many messages were ``waiting``; without one, any are lag.
+
+    There is no data for a trigger that is active from an age on.
+    """
     policy, topics = record.policy, record.inputs.workload.topics
     triggers = policy.triggers if isinstance(policy, ScaledObject) else ()
-    on_lag = [(one, place) for one, place in zip(triggers, topic_places(triggers), strict=True) if isinstance(one, Kafka)]
+    kinds = (Kafka, PersistentLag)
+    on_lag = [(one, place) for one, place in zip(triggers, topic_places(triggers), strict=True) if isinstance(one, kinds)]
     for one, place in on_lag:
         counted = one.partitions
+        activation = one.activation if isinstance(one, Kafka) else one.settings.rule.activation
+        if activation and isinstance(one, PersistentLag) and one.settings.rule.ages:
+            raise NoData("a trigger is active from an age on, and not from a number of messages")
         if topics > 1 and place is not None:
             each = record.inputs.partitions // topics
             counted = frozenset(place * each + number for number in counted or range(each) if number < each)
-        if waiting > one.activation and (counted is None or _least_scraped(record, t, counted) > one.activation):
+        if waiting > activation and (counted is None or _least_scraped(record, t, counted) > activation):
             return True
     return not on_lag and waiting > 0
 

@@ -104,8 +104,9 @@ def _victims(record: Record, one: Fault, given_up: Sequence[Report], started: Se
         return
     if (one.component, one.fault) == (STORE, KILL):  # each ends at its next write, and starts anew
         left = {told.pod for told in record.reports("left") if told.t <= one.t}
+        back = (one.t if one.until is None else one.until) + BACK_S
         for pod in record.owners(one.t).keys() - left:
-            yield pod, next((told.t for told in started if told.pod == pod and told.t > one.t), one.t)
+            yield pod, next((told.t for told in started if told.pod == pod and one.t < told.t < back), one.t)
     elif one.component == CONSUMER and one.pod is not None and one.fault in (KILL, STOP, CUT, TERMINATE):
         until = one.t if one.until is None else one.until
         noticed = [told for told in given_up if told.pod == one.pod and told.t > one.t]
@@ -185,7 +186,8 @@ def commits_went_back(record: Record) -> int:
     It is a bound from below (:mod:`lab.measure.commits`), with no data like there, and for a trial without a schedule.
     """
     injected(record)
-    return max((one.fallen for one in commits_of(record, range(record.inputs.partitions)).values()), default=0)
+    partitions = range(record.inputs.partitions_after or record.inputs.partitions)
+    return max((one.fallen for one in commits_of(record, partitions).values()), default=0)
 
 
 def invariants(records: Sequence[Any]) -> Iterator[tuple[Comparison, str]]:

@@ -74,14 +74,15 @@ def slope(seen: pd.DataFrame) -> float:
 
 
 def longest_gap(record: Record, begin: float, end: float) -> float:
-    """The longest time between two samples of lag from ``begin`` to ``end`` (epoch s) over the median one.
+    """The longest time without a sample of lag from ``begin`` to ``end`` (epoch s) over the median one between two samples.
 
-    There is no data for fewer than three such times.
+    There is no data for fewer than three times between two.
     """
-    gaps = record.lag_within(begin, end)["t"].drop_duplicates().diff().dropna()
+    times = np.unique(record.lag_within(begin, end)["t"].to_numpy(dtype=np.float64))
+    gaps = np.diff(times)
     if len(gaps) < FEWEST:
         raise NoData(f"{len(gaps)} gaps between samples of lag")
-    return float(gaps.max() / gaps.median())
+    return float(max(gaps.max(), times[0] - begin, end - times[-1]) / np.median(gaps))
 
 
 def require_samples(record: Record, begin: float, end: float) -> None:
@@ -101,10 +102,11 @@ def peak_lag(record: Record) -> int:
 def growth(record: Record, phase: str, last: float = 1.0) -> float:
     """The growth of lag in the ``last`` part (0 to 1) of the profile's ``phase`` (least squares).
 
-    There is no data for fewer than three samples, and where the profile has no such phase.
+    There is no data for fewer than three samples, where faults kept lag from being seen, and without such a phase.
     """
     start, end = record.span(phase)
-    return slope(record.lag_within(end - last * (end - start), end))
+    require_samples(record, begin := end - last * (end - start), end)
+    return slope(record.lag_within(begin, end))
 
 
 @quantity("s", "highest less lowest lag at the baseline, over the rate of arrival")
@@ -137,7 +139,6 @@ class Hold(Measure):
 
 @measure
 def hold(record: Record) -> Hold:
-    """Measure the spike's last third. There is no data without a spike, and for fewer than three samples of lag in it."""
-    start, end = record.span("spike")
-    seen = record.lag_within(end - (end - start) * LAST, end)
-    return Hold(growth=slope(seen), replicas=record.wanted_at(end), peak_lag=peak_lag(record).number)
+    """Measure the spike's last third. There is no data without a spike, and none of the growth like :func:`growth`."""
+    rise = growth(record, "spike", LAST).number
+    return Hold(growth=rise, replicas=record.wanted_at(record.span("spike")[1]), peak_lag=peak_lag(record).number)

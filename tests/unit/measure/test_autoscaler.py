@@ -102,6 +102,26 @@ def test_lag_of_which_nobody_knows_what_triggers_count_of_it_is_no_data(tmp_path
     assert stranded(record(tmp_path / "both", faults=(AWAY,), samples=lags({59: lag}), **both)).value == (lag > 0)
 
 
+def lasting(**more):
+    """A policy to zero on the persistent-lag scaler."""
+    made = whole.scaled(minReplicaCount=0)
+    shared = {"scalerAddress": "scaler:6000", "sustainSeconds": "10", **whole.NAMES}
+    made["spec"]["triggers"] = [{"type": "external", "metadata": shared | more}]
+    return made
+
+
+def test_a_trigger_on_persistent_lag_has_an_activation_too(tmp_path):
+    """In messages; from an age on nobody knows. The lower of two activations counts."""
+    messages = lasting(lagThreshold="100", activationLagThreshold="50")
+    both = lasting(lagThreshold="100")
+    both["spec"]["triggers"] += triggers({}, {})["spec"]["triggers"][1:]
+    aged = lasting(lagSeconds="30", activationLagSeconds="5")
+    policies = ((messages, 50, 0), (messages, 51, 1), (both, 600, 1), (lasting(lagSeconds="30"), 1, 1), (aged, 1, None))
+    for number, (policy, lag, steps) in enumerate(policies):
+        more = TO_ZERO | {"inputs": {"policy": policy, "faults": SCHEDULE}}
+        assert stranded(record(tmp_path / str(number), faults=(AWAY,), samples=lags({59: lag}), **more)).value == steps
+
+
 def owner(t, desired, generation=None, uid="x"):
     """A watch event of the consumer's Deployment, which tells its generation, if any."""
     row = deployment(float(t), desired, desired)
@@ -162,6 +182,17 @@ def test_what_the_watch_missed_is_known_by_the_hpas_log(tmp_path, steps, holds):
     assert stranded(made).value == (0 if holds else None)
 
 
+def test_a_line_of_the_log_stands_for_one_change(tmp_path):
+    """From 4 to 9 and back the watch saw, and of two further changes it saw nothing but that there were two."""
+    rows = [owner(56.0, 4, 1), owner(56.3, 9, 2), owner(56.7, 4, 3), owner(60, 4, 5), owner(60.5, 4, 7)]
+    own, others, last = [(56.25, 4, 9), (56.65, 9, 4)], [(58.0, 4, 5), (59.2, 5, 4)], [(60.1, 4, 5), (60.3, 5, 4)]
+    for number, (steps, holds) in enumerate(((own, None), (own + others, None), (own + others + last, 0))):
+        made = record(tmp_path / str(number), inputs={"faults": SCHEDULE}, faults=(AWAY,), transitions=rows)
+        lines = [Line(t, RESCALED, {"currentReplicas": one, "desiredReplicas": other}) for t, one, other in steps]
+        vars(made)["hpa_lines"] = lines
+        assert outside_bounds(made).value == holds
+
+
 def test_what_the_watch_missed_hides_no_breach(tmp_path):
     """That which it saw: a step to none with lag, below the floor."""
     inputs = {"faults": SCHEDULE, "policy": whole.scaled(minReplicaCount=1)}
@@ -208,11 +239,12 @@ def test_the_fewest_that_waited_are_those_of_the_quietest_moment(parts, times):
     assert fewest_waiting(lives, times) == expected
 
 
-def decided(syncs, *faults):
-    """A record of these syncs and faults, of a controller whose window down is 10 s; it was driven from BEGUN on."""
-    scale, inputs = Scale("quick", 30, 1), SimpleNamespace(faults=SCHEDULE)
-    seen: Any = SimpleNamespace(trial=SimpleNamespace(faults=faults), inputs=inputs, scale=scale, driven=BEGUN, hpa_syncs=syncs)
-    return seen
+def decided(syncs, *faults, floor=1, end=None):
+    """A record of these syncs and faults, of a controller whose window down is 10 s; driven from BEGUN until the last sync."""
+    found: Any = SimpleNamespace(trial=SimpleNamespace(faults=faults), inputs=SimpleNamespace(faults=SCHEDULE))
+    found.scale, found.policy = Scale("quick", 30, 1), SimpleNamespace(min_replicas=floor)
+    found.driven, found.end, found.hpa_syncs = BEGUN, syncs[-1].at if end is None else end, syncs
+    return found
 
 
 def test_an_hpa_is_back_once_its_decisions_are_the_models():
@@ -231,6 +263,18 @@ def test_an_hpa_is_back_once_its_decisions_are_the_models():
     assert back_s(decided(syncs, replace(away, until=BEGUN + 4))).value == 0.5  # a sync at its end was before it
     soon = [replace(one, at=one.at - BEGUN + 1) for one in syncs]
     assert back_s(decided(soon, replace(away, t=2.0, until=2.2))).value == pytest.approx(2.8)
+
+
+def test_an_hpa_that_decides_nothing_for_long_is_not_back():
+    """Longer than the 15 s that a component has, and a sync. A policy that goes to zero has times without any."""
+    away = replace(AWAY, t=BEGUN + 1, until=BEGUN + 2.2)
+    syncs = synced(*[200] * 300)
+    for last_s, early in ((30, 0.3), (31, None)):
+        made = decided([one for one in syncs if one.at - BEGUN < 3], away, end=BEGUN + 2.5 + last_s / 2 + 0.5)
+        assert back_s(made).value == (None if early is None else pytest.approx(early))
+    paused = [one for one in syncs if not 10 <= one.at - BEGUN < 26]
+    assert back_s(decided(paused, away)).value == pytest.approx(23.8)
+    assert back_s(decided(paused, away, floor=0)).value == pytest.approx(0.3)
 
 
 def test_a_controller_that_was_killed_begins_anew():

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab.inputs.events import Brokers
-from lab.inputs.faults import CONSUMER, CUT, Injection
+from lab.inputs.events import Brokers, Grow, to_list
+from lab.inputs.faults import CONSUMER, CUT, DELAY, LOSS, ROLLOUT, Injection
 from lab.inputs.inputs import PRODUCER
 from lab.judge.measure import Runs
 from lab.measure.faults import commits_went_back, invariants, losses, under_faults, went_back
@@ -33,6 +33,7 @@ CUT_OFF = replace(STOPPED, fault=CUT)
 AWAY = Fault(140.0, "sigkill", component="keda-operator", until=142.0, injection=PLANNED[2])
 EVICTED = Fault(100.0, "evict", "a", injection=PLANNED[0])
 STORELESS = Fault(120.0, "sigkill", "store-x", component="store", injection=PLANNED[1])
+SLOW_TO_START = replace(STORELESS, until=130.0)
 FAST = {"faults": SCHEDULE, "workload": {"commit_interval_ms": 500}}
 
 
@@ -88,6 +89,7 @@ def test_each_copy_is_explained_by_what_was_in_flight_at_a_fault(tmp_path, recei
         ([replace(STORELESS, fault="sigstop", until=122.0)], 119.0, (), 10),  # it goes on
         ([replace(KILLED, component="broker")], 99.9, (), 10),  # it was no consumer that was killed
         ([replace(KILLED, component="lag-exporter")], 99.9, (), 10),
+        *(([replace(KILLED, fault=kind)], 99.9, (), 10) for kind in (DELAY, LOSS, ROLLOUT)),  # it may commit all the while
     ],
 )
 def test_a_fault_explains_what_its_consumers_could_not_commit(tmp_path, faults, a, told, unexplained):
@@ -134,6 +136,16 @@ def test_the_consumers_that_are_there_die_of_a_store_that_is_killed(tmp_path):
     made = record(tmp_path, faults=(Fault(110.0, "sigkill", "pod-b"), STORELESS), group_events=told)
     before = [Loss("pod-a", 120.0, -math.inf, 121.0), Loss("pod-b", 110.0, -math.inf, 110.0)]
     assert sorted(losses(made)) == [*before, Loss("pod-b", 120.0, 110.0, 123.0)]
+
+
+@pytest.mark.parametrize(
+    ("store", "started", "until"), [(STORELESS, 134.9, 134.9), (STORELESS, 135.0, 120.0), (SLOW_TO_START, 144.9, 144.9)]
+)
+def test_a_pod_that_is_started_anew_long_after_a_store_was_killed_died_of_something_else(tmp_path, store, started, until):
+    """A component has 15 s to come back once the store has."""
+    told = [assigned(0, "pod-a", 0), report(started, "pod-a", "started")]
+    made = record(tmp_path, faults=(store, Fault(200.0, "sigkill", "pod-a")), group_events=told)
+    assert list(losses(made)) == [Loss("pod-a", 120.0, -math.inf, until), Loss("pod-a", 200.0, until, 200.0)]
 
 
 COMMITS = {"commit_interval_ms": 500, "batch_ms": 150, "poll_ms": 100}  # two of them in 1.5 s, and the second is answered in 2
@@ -275,6 +287,15 @@ def test_a_committed_offset_that_goes_back_is_seen(tmp_path, seen, messages):
     made = under(tmp_path, [done("a", 0, 0, 9, 99.0)], samples=samples)
     logged(tmp_path, 0, np.repeat([50, 100], [20, 5]) * 10**9)
     assert commits_went_back(made).value == messages
+
+
+def test_a_committed_offset_of_a_partition_that_was_added_may_go_back_too(tmp_path):
+    """The topic has four partitions, and then eight."""
+    samples = [sample(t, "kafka_consumergroup_lag", lag, partition="7") for t, lag in ((90, 5), (91, 12))]
+    grown = {"faults": SCHEDULE, "events": to_list((("baseline", Grow(8)),))}
+    made = under(tmp_path, [done("a", 7, 0, 9, 99.0)], samples=samples, inputs=grown)
+    logged(tmp_path, 7, np.repeat(50, 20) * 10**9)
+    assert commits_went_back(made).value == 7
 
 
 def test_what_struck_nothing_is_omitted(tmp_path):

@@ -8,9 +8,10 @@ import pytest
 from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.events import Grow
+from lab.inputs.faults import Injection
 from lab.inputs.workload import Workload
 from lab.measure.drain import drain_time
-from lab.measure.lag import hold
+from lab.measure.lag import growth, hold
 from lab.measure.scaling import plateau
 from lab.record.trial import Offsets
 from tests.experiments.measure.repartition import repartition
@@ -41,6 +42,7 @@ def build(folder, *, policy="capped", replicas=REPLICAS, told=TOLD, lag=(), rate
 
 
 FALLING = [(t, 20_000 - 1_000 * (t - 1006)) for t in range(1006, 1027)]
+SEEN = [(1005 + n / 10, 2_500 + 100 * n) for n in range(11)]
 UNSETTLED = {"lag": FALLING, "replicas": REPLICAS[:2]}
 
 
@@ -49,6 +51,22 @@ def test_the_cap_is_where_the_group_stands_longest(tmp_path):
     found = plateau(build(tmp_path, lag=FALLING))
     assert (found.standing_at.value, found.standing_s.value, found.lag.value) == (22, 11.0, 19_000)
     assert found.rate.value == pytest.approx(2200)
+
+
+@pytest.mark.parametrize(
+    ("seen", "why"),
+    [
+        (SEEN, ""),
+        ([one for one in SEEN if one[0] < 1005.45], "lag was not seen for 6 times as long"),
+        ([one for one in SEEN if one[0] > 1005.55], "lag was not seen for 6 times as long"),
+        ([one for one in SEEN if not 1005.3 < one[0] < 1005.75], "lag was not seen for 5 times as long"),
+    ],
+)
+def test_under_faults_lag_that_was_not_seen_has_no_growth(tmp_path, seen, why):
+    """Neither at the beginning, nor in between, nor at the end. The spike's last second is judged."""
+    kill = Injection(1.0, "lag-exporter", "sigkill", 0.0, 0.0)
+    found = growth(build(tmp_path, lag=seen, faults=[kill]), "spike", 1 / 3)
+    assert (why in found.why, found.value is None) == (True, bool(why))
 
 
 def test_growth_is_that_of_the_last_third(tmp_path):
