@@ -3,6 +3,9 @@
 import copy
 import datetime
 import functools
+import json
+import tempfile
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,8 +29,12 @@ from lab.inputs.triggers import persistent_lag as lag_scaler
 from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import PersistentLag
 from lab.inputs.triggers.kafka import Kafka
+from lab.record import seal, trial
+from lab.report import session
 from lab.yamltext import Document, Source
 from tests.thoroughness import examples
+from tests.unit.record.test_trial import FULL
+from tests.unit.report.test_session import SESSION
 
 FILE = Path("my.yaml")
 QUICK = Scale("quick", 30, 1)
@@ -110,6 +117,17 @@ def a_file(load):
     return parse
 
 
+def written(name, read):
+    """``read`` of a folder where the content is the JSON file ``name``."""
+
+    def parse(content):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, name).write_text(json.dumps(content, default=str))
+            read(Path(folder))
+
+    return parse
+
+
 def a_policy(content):
     """Any kind, compressed."""
     policy.parse(content, FILE).compressed(QUICK)
@@ -160,6 +178,8 @@ PARSERS = {
     "steps": (a_policy, of_kind("ReplicaSteps", "manifests/*/*.yaml")),
     "scales": (a_file(lambda: scales.load("quick")), committed("profiles/scales.yaml")),
     "lag scaler": (lambda content: lag_scaler.parse(content, FILE), LASTING),
+    "trial.json": (written(seal.FILE, trial.read), [FULL.to_json()]),
+    "session.json": (written(session.FILE, session.read), [json.loads(json.dumps(asdict(SESSION), default=sorted))]),
 }
 
 
