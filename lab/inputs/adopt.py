@@ -17,7 +17,7 @@ from lab.errors import InputError, report, together
 from lab.inputs import scaledobject
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.topics import TOPIC, variables
-from lab.inputs.triggers import common, parsing
+from lab.inputs.triggers import common, parsing, resource
 from lab.inputs.triggers.common import without_login
 from lab.inputs.triggers.external import External, PersistentLag
 from lab.inputs.triggers.kafka import Kafka
@@ -26,7 +26,7 @@ from lab.inputs.triggers.prometheus import Prometheus
 TARGET = {"name": "consumer"}
 LOGIN = "a TriggerAuthentication of its own, where the brokers of the trial ask for a login"
 _NAMES = {"bootstrapServers": "BOOTSTRAP_SERVERS", "consumerGroup": "GROUP"}
-_SELECTED = re.compile(r'\b(consumergroup|topic)(\s*=\s*)"([^"]*)"')  # kafka_exporter's labels, in a selector
+_SELECTED = re.compile(r"""\b(consumergroup|topic)(\s*=\s*)(["'`])([^"'`]*)\3""")  # kafka_exporter's labels, in a selector
 LAG = ("kafka", "apache-kafka", "external")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object again, as it was
 _OWNER = "scaledobject.keda.sh/name"  # KEDA's own label
@@ -71,7 +71,9 @@ def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Rep
             if not metadata[block]:
                 del metadata[block]
     spec = content["spec"]
-    (spec.get("advanced") or {}).pop("scalingModifiers", None)  # it is empty, and KEDA writes it again
+    advanced = spec.get("advanced") or {}
+    if not advanced.get("scalingModifiers"):
+        advanced.pop("scalingModifiers", None)  # KEDA writes an empty one again
     if spec["scaleTargetRef"] != TARGET:
         take(spec, "scaleTargetRef", "spec.", TARGET)
         spec["scaleTargetRef"] = dict(TARGET)
@@ -113,9 +115,9 @@ def _asked(query: str, topics: Mapping[str, str], count: int) -> str:
     """
 
     def ours(found: re.Match[str]) -> str:
-        label, equals, name = found.groups()
+        label, equals, quote, name = found.groups()
         variable = _NAMES["consumerGroup"] if label == "consumergroup" else topics.get(name, TOPIC if count == 1 else "")
-        return f'{label}{equals}"$({variable})"' if variable else found[0]
+        return f"{label}{equals}{quote}$({variable}){quote}" if variable else found[0]
 
     return _SELECTED.sub(ours, query)
 
@@ -125,7 +127,8 @@ def _check(theirs: ScaledObject, count: int) -> None:
     if theirs.pause:
         report(InputError(where, *theirs.pause, "none: a paused ScaledObject decides nothing"))
     if theirs.idle_replicas is not None:
-        report(InputError(where, "spec.idleReplicaCount", theirs.idle_replicas, "none: a trial begins at a floor of consumers"))
+        allowed = "none: a trial begins at a floor of consumers; simulate takes it"
+        report(InputError(where, "spec.idleReplicaCount", theirs.idle_replicas, allowed))
     for index, trigger in enumerate(theirs.triggers):
         if isinstance(trigger, External) and not isinstance(trigger, PersistentLag):
             allowed = "the persistent-lag scaler's metadata, with sustainSeconds: the lab runs no other service"
@@ -133,6 +136,7 @@ def _check(theirs: ScaledObject, count: int) -> None:
     if not any(isinstance(trigger, Kafka | External) for trigger in theirs.triggers):
         types = [trigger["type"] for trigger in theirs.content["spec"]["triggers"]]
         report(InputError(where, "spec.triggers", types, f"one at least on a group's lag: {', '.join(LAG)}"))
+    resource.check_whole_pods(theirs.triggers, where)
     check_one_group(theirs)
     parsing.check_topics(theirs.triggers, count, where)
 

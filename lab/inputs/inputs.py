@@ -30,7 +30,7 @@ from lab.inputs.profile import Profile
 from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.steps import ReplicaSteps
-from lab.inputs.triggers.parsing import check_topics
+from lab.inputs.triggers.parsing import check_partitions, check_topics
 from lab.inputs.variant import Variant, file_label
 from lab.inputs.workload import DEPLOYMENT, PARTITIONS, STATEFUL_SET, Workload
 from lab.validation import Strict
@@ -292,6 +292,7 @@ def _check_topics(count: int, partitions: int, policy: Policy, where: object, dr
     topics.check(count, partitions, "trial")
     if isinstance(policy, ScaledObject):
         check_topics(policy.triggers, count, where)
+        check_partitions(policy.triggers, partitions // count, where)
     if count == 1:
         return
     if driver != PRODUCER:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -48,7 +49,8 @@ def _env(text: str) -> str:
 
 
 COMMAND = Kind(_command, "a command and its arguments, as a shell takes them, or a list of them")
-ENV = Kind(_env, "a mapping of names to values, or NAME=value separated by blanks")
+_NAME = re.compile(r"[-._A-Za-z][-._A-Za-z0-9]*")  # Kubernetes: validation.IsEnvVarName
+ENV = Kind(_env, "a mapping of names (letters, digits, -, _ and .) to texts, or NAME=value separated by blanks")
 
 
 def variables(text: str) -> dict[str, str]:
@@ -56,7 +58,7 @@ def variables(text: str) -> dict[str, str]:
     found = {}
     for word in shlex.split(text):
         name, equals, value = word.partition("=")
-        if not equals or not name.isidentifier():
+        if not equals or not _NAME.fullmatch(name):
             raise ValueError(text)
         found[name] = value
     return found
@@ -80,7 +82,7 @@ def flat(content: Mapping[str, Any]) -> dict[str, Any]:
     made = dict(content)
     if isinstance(command := made.get("command"), list):
         made["command"] = shlex.join(map(str, command))
-    if isinstance(env := made.get("env"), dict):
+    if isinstance(env := made.get("env"), dict) and not any(isinstance(value, dict | list) for value in env.values()):
         made["env"] = shlex.join(f"{name}={_written(value)}" for name, value in env.items())
     if (made.get("command") or made.get("image")) and "rung" not in made:
         made["rung"] = BLACK_BOX

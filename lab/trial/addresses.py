@@ -23,7 +23,7 @@ LOGIN = "kafka-login"
 SCALER_LOGIN = "lag-scaler-kafka"  # the names by which manifests/lagscaler asks for its own
 SCALER_TLS = "lag-scaler-tls"
 KEDA_TLS = "lag-scaler-client"
-_NAMESPACE = re.compile(r'\bnamespace="[^"]*"')
+_NAMESPACE = re.compile(r"""\bnamespace\s*=\s*(["'`])[^"'`]*\1""")
 
 
 def asks_scaler(item: Mapping[str, Any]) -> bool:

@@ -322,7 +322,7 @@ def test_what_the_flags_and_the_profile_lack_is_said_at_once(said):
     code, out = said([kafka(500), kafka(500, topic="exceptions"), cron(4)], *PODS)
     assert (code, len(out.err.splitlines())) == (2, 2)
     assert "begins_at: missing" in out.err
-    assert "topics: 2 in the workload or as --topics" in out.err
+    assert "topics: 2 in the workload" in out.err
 
 
 def test_a_second_group_is_told_without_its_topic(said):

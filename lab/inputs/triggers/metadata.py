@@ -85,8 +85,10 @@ class Metadata(Fields):
         for name, value in self.written.items():
             if isinstance(value, list | dict):
                 self.refuse(name, "one string; commas separate several")
+            elif value is None:
+                report(InputError(self.where, f"{self.place}{name}", "", "a string, or no such line"))
             elif not isinstance(value, str):
-                self.refuse(name, "a string: quote it", "" if value is None else json.dumps(_words(value)))
+                self.refuse(name, "a string: quote it", json.dumps(_words(value)))
 
     def error(self, field: str, allowed: str, meant: str = "") -> InputError:
         """The error that says that what ``field`` holds is not ``allowed``; no secret is in it."""

@@ -82,6 +82,15 @@ def topic_places(triggers: Sequence[Trigger]) -> tuple[int | None, ...]:
     return tuple((own | theirs)[word] if word else None for word in words)
 
 
+def check_partitions(triggers: Sequence[Trigger], partitions: int, where: object) -> None:
+    """Raise :class:`InputError` for the first of ``triggers`` that counts none of a topic's ``partitions``: KEDA fails then."""
+    for index, one in enumerate(triggers):
+        only = one.partitions if isinstance(one, kafka.Kafka | external.PersistentLag) else None
+        if only is not None and only.isdisjoint(range(partitions)):
+            chosen, field = ",".join(map(str, sorted(only))), f"spec.triggers[{index}].metadata.partitionLimitation"
+            raise InputError(where, field, chosen, f"some of the topic's partitions, 0 to {partitions - 1}")
+
+
 def check_topics(triggers: Sequence[Trigger], topics: int, where: object) -> None:
     """Raise :class:`InputError` for the first of ``triggers`` that reads a further topic than the ``topics`` of the group."""
     read = topic_places(triggers)
@@ -92,5 +101,5 @@ def check_topics(triggers: Sequence[Trigger], topics: int, where: object) -> Non
             field, value = ("topic", topic.literal) if topic.literal else ("topicFromEnv", topic.variable)
             others = [topic_of(one) for one, its in zip(triggers, read, strict=True) if its is not None and its < topics]
             there = dict.fromkeys(one.literal or one.variable for one in others) or variables(topics)
-            allowed = f"{', '.join(there)}, or topics: {needed} in the workload or as --topics (at most {MOST})"
+            allowed = f"{', '.join(there)}, or topics: {needed} in the workload (at most {MOST})"
             raise InputError(where, f"spec.triggers[{index}].metadata.{field}", value, allowed)

@@ -248,6 +248,7 @@ def test_samples_that_cant_be_used_are_one_line(lines, tmp_path):
             BLACK_BOX,
         ),
         ("command: /bin/echo 'a b'\nenv: N=1\nrung: reports", ("/bin/echo", "a b"), {"N": "1"}, REPORTS),
+        ("command: /bin/echo\nenv: {spring.kafka.client-id: x}", ("/bin/echo",), {"spring.kafka.client-id": "x"}, BLACK_BOX),
         ("process_ms: 5", (sys.executable, "-m", "lab.programs.consumer"), {"PROCESS_MS": "5"}, RECEIPTS),
     ],
 )
@@ -271,7 +272,12 @@ def test_a_workload_says_how_its_consumer_is_started(content, command, env, rung
         ("image: mine", "command: missing; allowed: a command, which stands for the image"),
         ("env: {A: 1}", "env: 'A=1' is not allowed; allowed: none, without a command or an image"),
         ('command: "\'"', "a command and its arguments"),
-        ("command: echo\nenv: A", "env: 'A' is not allowed; allowed: a mapping of names to values"),
+        ("command: echo\nenv: A", "env: 'A' is not allowed; allowed: a mapping of names (letters"),
+        (
+            "command: echo\nenv: {A: {valueFrom: {}}}",
+            "env: {'A': {'valueFrom': {}}} is not allowed; allowed: a mapping",
+        ),
+        ("command: echo\nenv: {1A: x}", "env: '1A=x' is not allowed; allowed: a mapping of names"),
         ("rung: reports", "rung: 'reports' is not allowed; allowed: receipts, which the lab's consumer writes"),
         ("command: echo\nrung: grey", f"rung: 'grey' is not allowed; allowed: one of {', '.join(RUNGS)}"),
     ],

@@ -126,6 +126,7 @@ def test_a_prometheus_trigger_loses_its_login_too():
     assert Replaced("spec.triggers[1].metadata.apiKey", "(not shown)", None) in replaced
 
 
+METADATA = {"serverAddress": "http://p", "threshold": "1"}
 ASKED = 'sum(x{topic="orders", consumergroup = "billing"} - y{topic="payments",job="z"})'
 
 
@@ -142,10 +143,28 @@ def test_a_query_asks_for_the_group_and_the_topic_of_the_trial(count, second):
     assert Replaced("spec.triggers[1].metadata.query", ASKED, asked) in replaced
 
 
+@pytest.mark.parametrize("quote", ["'", "`"])
+def test_a_name_in_a_query_stands_in_any_quotes(quote):
+    """PromQL has three; a name in none of them is no name."""
+    query = f"sum(x{{consumergroup={quote}billing{quote}, topic={quote}orders{quote}, job='topic'}})"
+    adopted, _ = adopt(parse(beside({"type": "prometheus", "metadata": METADATA | {"query": query}}), "orders.yaml"))
+    asked = f"sum(x{{consumergroup={quote}$(GROUP){quote}, topic={quote}$(TOPIC){quote}, job='topic'}})"
+    assert adopted.content["spec"]["triggers"][1]["metadata"]["query"] == asked
+
+
+def test_a_formula_is_on_trial():
+    """It decides; only KEDA's empty block is no one's."""
+    formula = {"formula": "lag", "target": "10"}
+    given = theirs((("spec", "advanced", "scalingModifiers"), formula), (("spec", "triggers", 0, "name"), "lag"))
+    adopted, _ = adopt(parse(given, "orders.yaml"))
+    assert adopted.content["spec"]["advanced"]["scalingModifiers"] == formula
+    assert adopted.modifiers is not None
+
+
 @pytest.mark.parametrize(
     ("metadata", "line"),
     [
-        ({"topic": "payments"}, "metadata.topic: 'payments' | orders, or topics: 2 in the workload or as --topics (at most 8)"),
+        ({"topic": "payments"}, "metadata.topic: 'payments' | orders, or topics: 2 in the workload (at most 8)"),
         ({"consumerGroup": "payers"}, "metadata.consumerGroup: 'payers' | the one of spec.triggers[0]"),
         ({"bootstrapServers": "b:9092"}, "metadata.bootstrapServers: 'b:9092' | the one of spec.trigger"),
         ({"topic": "", "topicFromEnv": "T"}, "metadata.topicFromEnv: 'T' | orders, or topics: 2 in"),
@@ -176,6 +195,16 @@ def test_a_second_topic_group_or_cluster_is_one_clear_line(kind, metadata, line)
 def test_what_no_trial_can_begin_with_is_one_clear_line(change, line):
     """File, field, value and what is allowed."""
     assert refused(adopt, parse(theirs(change), "orders.yaml")).startswith(f"orders.yaml: {line}")
+
+
+def test_a_container_of_their_pod_and_an_empty_value_are_one_clear_line():
+    """The trial's pod has one container, of another name. A chart's empty value is not missing: it may go."""
+    given = beside(CPU | {"metadata": CPU["metadata"] | {"containerName": "app"}})
+    line = "orders.yaml: spec.triggers[1].metadata.containerName: 'app' | nothing"
+    assert refused(adopt, parse(given, "orders.yaml")).startswith(line)
+    given["spec"]["triggers"][0]["metadata"]["activationLagThreshold"] = None
+    line = "orders.yaml: spec.triggers[0].metadata.activationLagThreshold: '' | a string, or no such line"
+    assert refused(parse, given, "orders.yaml") == line
 
 
 @pytest.mark.parametrize("login", ["reader:s3cr%40et@", ""])

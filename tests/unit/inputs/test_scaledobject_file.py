@@ -84,11 +84,11 @@ def test_of_several_the_named_one_is_taken(way, file):
     """Without a name they are named, and so is one that is not there."""
     path = file(WAYS[way]([named("a", "x"), DEPLOYMENT, named("b", "y")]))
     assert scaledobject_file.load(path, "b").scaled.name == "b"
-    assert said(path) == ["my.yaml: 2 ScaledObjects are in it: a, b; choose one with --name, or bring it alone"]
+    assert said(path) == ["my.yaml: 2 ScaledObjects are in it: a, b; choose one with --name (pytest: --lab-name)"]
     assert said(path, "c")[0].startswith("command line: --name: 'c' is not allowed; allowed: a ScaledObject of")
     path = file(WAYS[way]([named() | {"metadata": {"name": "a", "namespace": space}} for space in ("x", "y")]))
     assert scaledobject_file.load(path, "y/a").scaled.content["metadata"]["namespace"] == "y"
-    assert said(path, "a") == ["my.yaml: 2 ScaledObjects are in it: x/a, y/a; choose one with --name, or bring it alone"]
+    assert said(path, "a") == ["my.yaml: 2 ScaledObjects are in it: x/a, y/a; choose one with --name (pytest: --lab-name)"]
 
 
 def test_standard_input_is_a_file_too(monkeypatch):

@@ -140,8 +140,18 @@ def test_a_topic_beyond_those_that_there_are_is_one_clear_line():
     check_topics(three.triggers, 3, "my.yaml")
     assert refused(check_topics, three.triggers, 2, "my.yaml") == (
         "my.yaml: spec.triggers[2].metadata.topicFromEnv: 'REFUNDS' | "
-        "orders, payments, or topics: 3 in the workload or as --topics (at most 8)"
+        "orders, payments, or topics: 3 in the workload (at most 8)"
     )
+
+
+def test_a_trigger_on_partitions_that_there_are_not_is_one_clear_line(tmp_path):
+    """KEDA fails at each of its queries. Of two topics each has half of the partitions."""
+    file = tmp_path / "orders.yaml"
+    file.write_text(yaml.safe_dump(scaled({"topic": "orders"}, {"topic": "payments", "partitionLimitation": "12-15"}).content))
+    line = "orders.yaml: spec.triggers[1].metadata.partitionLimitation: '12,13,14,15' | some of the topic's partitions, 0 to 11"
+    assert refused(read, file, 2, scale="real").endswith(f"/{line}")
+    file.write_text(yaml.safe_dump(scaled({"topic": "orders", "partitionLimitation": "12-15"}).content))
+    assert read(file, 1, scale="real").policy.triggers[0].partitions == {12, 13, 14, 15}
 
 
 def test_a_users_topics_become_the_trials_in_their_order(tmp_path):

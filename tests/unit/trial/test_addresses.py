@@ -67,6 +67,15 @@ def test_a_query_asks_for_the_trials_group_and_topic():
     assert placed["spec"]["triggers"][1]["metadata"]["query"] == 'x{topic="events-1",consumergroup="enrich-1",pod=~"a$"}'
 
 
+@pytest.mark.parametrize("selected", ['namespace="a"', "namespace='a'", "namespace=`a`", "namespace = 'a'"])
+def test_a_query_asks_for_the_trials_namespace(selected):
+    """However it is written."""
+    given: Any = copy.deepcopy(SCALED)
+    given["spec"]["triggers"][1]["metadata"]["query"] = f"sum(x{{{selected}}})"
+    placed = located(given, "trial-1", "http://127.0.0.1:1", "")
+    assert placed["spec"]["triggers"][1]["metadata"]["query"] == 'sum(x{namespace="trial-1"})'
+
+
 def test_only_an_external_trigger_waits_for_its_scaler():
     """What is no ScaledObject has no triggers to ask for."""
     assert asks_scaler(SCALED)
