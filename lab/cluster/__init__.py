@@ -27,6 +27,8 @@ _PYTEST_KINDS_OWN = "pytest-kind"  # its default name is not taken: it may be an
 class Cluster(Protocol):
     """A running cluster with Kubernetes, KEDA, Kafka and Prometheus, all answering."""
 
+    spoiled: str  # why no further trial may run on it, as by a fault that could not be taken back; "" of one that is whole
+
     @property
     def runtime(self) -> str:
         """``binary``, ``kind`` or ``existing``."""
@@ -128,7 +130,7 @@ class Rescaled:
         self._running: tuple[Scale, Cluster] | None = None
 
     def at(self, scale: Scale) -> Cluster:
-        """The running cluster at ``scale``; one at another scale, or that lost a component, is ended first.
+        """The running cluster at ``scale``; one at another scale, that lost a component, or is spoiled, is ended first.
 
         Raises :class:`lab.errors.LabFault`.
         """
@@ -145,10 +147,12 @@ class Rescaled:
 
 
 def _is_whole(cluster: Cluster) -> bool:
-    """Whether no component has died: the trial in which one did is broken, and those after it are not."""
+    """Whether no component has died, and nothing spoiled it: the trial in which that was is broken, and none after it is."""
+    why = cluster.spoiled
     try:
         cluster.check()
     except LabFault as fault:
-        log.warning("%s: a new cluster takes its place", fault)
-        return False
-    return True
+        why = str(fault)
+    if why:
+        log.warning("%s: a new cluster takes its place", why)
+    return not why

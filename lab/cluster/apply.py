@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import http.client
 import os
 import ssl
 import time
@@ -144,7 +145,7 @@ def answers(url: str, context: ssl.SSLContext | None = None) -> bool:
     try:
         with urllib.request.urlopen(url, context=context, timeout=within(5)) as response:
             return bool(response.status == 200)
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
+    except (urllib.error.URLError, ConnectionError, TimeoutError, http.client.HTTPException):  # the last: it is no HTTP
         return False
 
 

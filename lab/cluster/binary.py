@@ -42,6 +42,7 @@ class Binary:
     fit: Fit = fit.BINARY
     processes: tuple[int, ...] = ()  # no more: all descend from this one
     topic: str = ""
+    spoiled: str = ""
 
     def __post_init__(self) -> None:
         # A pod is a process of this machine, so its addresses are the same.

@@ -63,6 +63,7 @@ class Existing:
     versions: dict[str, str]
     runtime: str = "existing"
     processes: None = None  # its nodes may be other machines
+    spoiled: str = ""
 
     def __post_init__(self) -> None:
         self.bootstrap, self.pod_bootstrap = self.access.bootstrap, self.access.pod_bootstrap

@@ -6,6 +6,7 @@ import logging
 import sys
 from argparse import Namespace
 
+from lab.errors import FAULT, HELD
 from lab.flags import Flags
 from lab.host import runs
 
@@ -15,9 +16,9 @@ def add_flags(parser: Flags) -> None:
 
 
 def run(options: Namespace) -> int:
-    """End them all. Returns the exit code."""
+    """End them all. Returns the exit code, which is that of a fault where one could not be ended; the log says why."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     standing = runs.clusters()
     runs.clear_all()
     print(f"{sum(not run.exists() for run in standing)} clusters ended")
-    return 0
+    return FAULT if runs.left() else HELD

@@ -138,6 +138,12 @@ def clear_all() -> int:
     return _clear(lambda entry: not _owned(entry))
 
 
+def left() -> list[Path]:
+    """The runs whose owner is gone, kept or not. After :func:`clear_all` they are those that could not be cleared."""
+    with _locked():
+        return [run for run in all_runs() if not _owned(_read(run))]
+
+
 def _clear(chosen: Callable[[dict[str, object]], bool]) -> int:
     ended = 0
     root = paths.state_dir()

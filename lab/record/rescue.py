@@ -116,7 +116,7 @@ def _known_until(folder: Path, trial: Trial) -> float:
     moments = [trial.begun, *trial.times.values()]
     for name in LINES:
         file = folder / f"{name}.parquet"
-        if file.exists() and len(rows := pq.read_table(file, columns=["t"])["t"]):
+        if file.exists() and len(rows := pq.read_table(file, columns=["t"])["t"].drop_null()):
             moments.append(float(rows[-1].as_py()))
     return max(moments)
 
@@ -137,9 +137,9 @@ def _settle(folder: Path, spark: Callable[[], SparkSession]) -> None:
         conclude(spark(), staging)
     for path in sorted(staging.iterdir(), key=lambda one: one.name == VERDICT):
         path.replace(folder / path.name)
-    shutil.rmtree(folder / STAGING, ignore_errors=True)
     trial = Record(folder).trial
     missing = {name: why for name, why in trial.missing.items() if name != LEDGER}
     own = {name: value for name, value in checksums(folder).items() if name in TABLES or name.startswith(f"{LEDGER}/")}
     replace(trial, missing=missing, files=(trial.files or {}) | own).write(folder)
+    shutil.rmtree(folder / STAGING, ignore_errors=True)  # until here the ledger is settleable, so that a repeat ends the work
     log.info("%s: its ledger is settled from what was ingested", folder.name)

@@ -11,7 +11,7 @@ import itertools
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,6 +114,27 @@ def bounded(do: Callable[[], object], deadline_s: float) -> None:
         raise LabFault(f"not within {deadline_s:g} s")
     if failed:
         raise failed[0]
+
+
+@contextlib.contextmanager
+def logged() -> Iterator[None]:
+    """Log an error that ends the block, and go on: another one is to be raised."""
+    try:
+        yield
+    except Exception as error:
+        log.warning("%s", reason(error))
+
+
+@contextlib.contextmanager
+def deferred(do: Callable[[], object]) -> Iterator[None]:
+    """Do it when the block ends, however it ends. An error of the block, or Ctrl-C, is raised before one of this."""
+    try:
+        yield
+    except BaseException:
+        with logged():
+            do()
+        raise
+    do()
 
 
 def reason(error: BaseException) -> str:

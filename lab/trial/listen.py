@@ -12,7 +12,24 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
+from lab import clock, validation
+from lab.errors import InputError
 from lab.kafka.passing import PASSING
+from lab.record import contract
+
+
+def stamped(row: dict[str, Any]) -> dict[str, Any]:
+    """The report with a time: that of its arrival where it has none."""
+    return row if row.get("t") is not None else row | {"t": clock.now()}
+
+
+def checked(row: dict[str, Any]) -> dict[str, Any]:
+    """The report, :func:`stamped`. Raises :class:`InputError` for one of the contract that the contract refuses."""
+    if row.get("event") in contract.CHANGES:
+        where = f"a report of {row.get('pod')}"
+        if validation.read(contract.Report, row, where).pod is None:
+            raise InputError(where, "pod", None, "the name of the pod in a record on $REPORTS_TOPIC")
+    return stamped(row)
 
 
 class Reports:
@@ -103,8 +120,8 @@ class Listener(Reports):
     def _keep(self, messages: Sequence[Message]) -> None:
         """Keep what was reported. Then raises ``KafkaException`` for an error that does not pass: a gap may follow."""
         errors = [error for message in messages if (error := message.error()) is not None]
-        rows = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]
-        rows += [self._given.get() for _ in range(self._given.qsize())]
+        told = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]
+        rows = [checked(row) for row in (*told, *(self._given.get() for _ in range(self._given.qsize())))]
         if rows:
             for row in rows:
                 self.add(row)

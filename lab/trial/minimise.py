@@ -14,6 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from confluent_kafka import KafkaException
+from kubernetes.client.exceptions import ApiException
+
 from lab.errors import LabFault
 from lab.inputs.faults import Injection
 from lab.inputs.inputs import Inputs
@@ -26,6 +29,7 @@ from lab.trial.trials import Execute
 log = logging.getLogger("lab.trial")
 
 T = TypeVar("T")
+ENDS_ONE = (LabFault, ApiException, KafkaException, OSError)  # run of a part alone: that of all faults is to be judged
 Part = tuple[int, ...]  # places in the list
 
 
@@ -107,7 +111,7 @@ def minimised(execute: Execute, breaches: Callable[[Record], Collection[str] | N
             try:
                 (record,) = execute([replace(whole, faults=part, faults_from=named)], turn)
                 breaks, why = breaches(record), "what they break is not known"
-            except LabFault as error:  # of this run alone: that of all faults is to be judged
+            except ENDS_ONE as error:
                 breaks, why = None, f"no verdict: {reason(error)}"
             found = frozenset(breaks or ())
             failed = bool(found & wanted if part else found)

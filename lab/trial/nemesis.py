@@ -37,7 +37,7 @@ from lab.inputs.faults import (
 )
 from lab.record.trial import Fault
 from lab.trial import disruptions, scaling, signals
-from lab.trial.closing import reason
+from lab.trial.closing import deferred, reason
 from lab.trial.disruptions import Storm, Undo
 from lab.trial.network import SARAMA
 from lab.trial.stage import Stage
@@ -64,10 +64,8 @@ def injected(stage: Stage) -> Iterator[None]:
     told = stage.reports.last("profile")
     assert told is not None, "the profile has begun"
     stage.nemesis = nemesis = Nemesis(stage, float(told["start"]))
-    try:
+    with deferred(nemesis.close):
         yield
-    finally:
-        nemesis.close()
     nemesis.check()
 
 
@@ -97,7 +95,8 @@ class Nemesis:
         self._over.set()
         self._thread.join(CLOSE_S)
         if self._thread.is_alive():
-            raise LabFault(f"the faults were not taken back within {CLOSE_S:g} s")
+            self._stage.cluster.spoiled = why = f"the faults were not taken back within {CLOSE_S:g} s"
+            raise LabFault(why)
 
     def _run(self) -> None:
         """Injections and their ends come in the order of their time."""
@@ -117,6 +116,7 @@ class Nemesis:
                 do()
             except Exception as error:
                 self._lose(error)
+                self._stage.cluster.spoiled = f"a fault could not be taken back: {reason(error)}"
 
     def _at(self, t: float, do: Callable[[], None]) -> None:
         heapq.heappush(self._due, (t, next(self._turn), do))
@@ -155,7 +155,7 @@ class Nemesis:
     def _strike(self, one: Injection) -> tuple[Fault, Undo | None]:
         if one.component in PODS:
             return self._strike_pod(one)
-        idle = one.component == GROUP and not self._stage.reports.owned()
+        idle = one.component == GROUP and not any(self._stage.reports.owned().values())
         if idle or (one.component == NODE and not self._stage.transitions.pods(CONSUMER)):
             return row(one, skipped="no consumer was at work"), None
         if one.kind == STORM:

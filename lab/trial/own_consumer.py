@@ -15,10 +15,10 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from lab import clock
 from lab.errors import NoAnswer
 from lab.inputs.own_consumer import BLACK_BOX
 from lab.record import contract
+from lab.trial.listen import stamped
 
 log = logging.getLogger("lab.trial")
 
@@ -155,7 +155,7 @@ class Stdout:
                     continue
                 self._seen[key] = number
                 if row := contract.line(text.decode(errors="replace")):
-                    self._take({"t": clock.now(), **row, "pod": pod})
+                    self._take(stamped(row) | {"pod": pod})
         except (ApiException, HTTPError, NoAnswer, OSError) as error:
             log.warning("the output of %s is not read on: %s", pod, error)
         finally:

@@ -33,6 +33,7 @@ from lab.wait import reporting
 
 log = logging.getLogger("lab.trial")
 
+QUIET_S = 30  # until no watch writes any more
 CLOSE_S = 180  # the pods of a record that was interrupted while it was closed are still to go
 
 
@@ -90,21 +91,21 @@ def run(
     with contextlib.ExitStack() as own:  # brokers of the trial's own end when its record is closed
         try:
             wanted = inputs[0].brokers
-            brokers = own.enter_context(contextlib.closing(cluster.brokers(wanted.count))) if wanted else None
+            brokers = cluster.brokers(wanted.count) if wanted else None
+            if brokers is not None:
+                own.enter_context(closing.deferred(brokers.close))
             for side in sides:
                 side.stage = Stage(cluster, side.journal, side.folder, sides[0].stage, brokers)
             stages = [side.stage for side in sides if side.stage]
             if any(one.kind in NETWORK for one in inputs[0].faults):  # a duet has none
-                own.enter_context(contextlib.closing(disruptions.network(stages[0])))
+                own.enter_context(closing.deferred(disruptions.network(stages[0]).close))
             with reporting(partial(_progress, sides), every_s=5):
                 ended = drive(stages)
         except BaseException as error:
             why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"fault: {closing.reason(error)}"
             log.warning("%s: %s; its record is closed with what there is (Ctrl-C gives that up)", names, why)
-            try:
+            with closing.logged():
                 _close(sides, [why] * len(sides), spark)
-            except Exception as second:
-                log.warning("%s: %s", names, second)  # the first one is raised
             raise
         _close(sides, ended, spark)
     return [Record(side.folder) for side in sides]
@@ -157,12 +158,19 @@ def _close(sides: Sequence[Side], ended: Sequence[str], spark: Callable[[], Spar
             side.ended = how
             if side.stage is None:
                 continue  # what could not be put up has nothing to close
-            takedown.callback(closing.bounded, side.stage.close, CLOSE_S)
+            takedown.enter_context(closing.deferred(partial(closing.bounded, side.stage.close, CLOSE_S)))
             if "ended" not in side.journal.trial.times:
                 side.journal.mark("ended")
             records.append(Closing(side.folder, parts(side.stage, spark, side.missing), side.missing, side.write))
-        try:
+        with closing.deferred(partial(_seal, sides)):
             closing.close(*records)
-        finally:
-            for side in sides:
-                side.seal()
+
+
+def _seal(sides: Sequence[Side]) -> None:
+    """Seal the records. Their watches end before that: the checksum of a file that grows would be that of a part."""
+    for side in sides:
+        if side.stage is not None:
+            with closing.logged():
+                closing.bounded(side.stage.quiet, QUIET_S)
+    for side in sides:
+        side.seal()

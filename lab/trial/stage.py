@@ -31,7 +31,7 @@ from lab.inputs.topics import TOPIC, numbering, variables
 from lab.inputs.workload import DEPLOYMENT
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.record.trial import Fault, Offsets, Step, Trial
-from lab.trial import own_consumer
+from lab.trial import closing, own_consumer
 from lab.trial.addresses import LOGIN, located, login_objects, own_logins
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener
@@ -122,7 +122,9 @@ class Stage:
         self.deadlines, self.baseline = deadlines(inputs), journal.trial.baseline
         self._halted, self._pace = False, Pace()
         self.paused: dict[str, str] = {}  # container by pod
-        self.api = cluster.api()
+        self._overdue = set[str]()
+        self._stdout: own_consumer.Stdout | None = None
+        self._watches, self._quieting, self._takedown = contextlib.ExitStack(), threading.Lock(), contextlib.ExitStack()
         single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
         made = {self.names[key]: 1 for key in single}
         if inputs.workload.emit == "on":
@@ -134,28 +136,43 @@ class Stage:
         else:
             self.traffic_reports = lead.traffic_reports
         self.topics = TrialTopics(self.bootstrap, cluster.kafka_settings, own, made, inputs.brokers)
-        journal.note(topic_ids=(self.topics.first_id(),))
         self.lag = LagReader(self.bootstrap, self.names["GROUP"], own, settings=cluster.kafka_settings)
         if own_topic and (found := len(self.lag.read())) != inputs.partitions:
             raise LabFault(f"topic {own_topic} has {found} partitions, and the workload says {inputs.partitions}")
+        self.api = cluster.api()
+        self._takedown.callback(self.api.close)
+        try:
+            self._put_up(for_pods)
+        except BaseException:  # nobody has this stage, so nobody else takes down what there is of it
+            with closing.logged():
+                self._takedown.close()
+            raise
+
+    def _put_up(self, for_pods: str) -> None:
+        """Make topics, namespace and logins, and begin to watch. Each is taken down in the reverse order."""
+        cluster, inputs, folder = self.cluster, self.inputs, self.folder
+        if self.brokers is None:  # brokers of the trial's own end with all that they keep
+            self._takedown.callback(self.topics.delete)
+        self.topics.create()
+        self.journal.note(topic_ids=(self.topics.first_id(),))
         apply.create_namespace(self.api, self.namespace)
+        self._takedown.callback(client.CoreV1Api(self.api).delete_namespace, self.namespace)
+        self._takedown.callback(self.quiet)
         parts = [*objects.applied(inputs, self.names), objects.producer(inputs)]
         logins = login_objects(cluster.kafka_settings, for_pods) + own_logins(parts)
         apply.objects(self.api, logins, self.namespace)  # no inputs: no record may keep them
         kinds = tuple(dict.fromkeys((*KINDS, ("apps/v1", self.owner(CONSUMER)))))
         self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl", kinds)
-        self.reports = Listener(
-            self.bootstrap,
-            dict.fromkeys((self.names["REPORTS_TOPIC"], self.traffic_reports)),
-            folder / "group_events.jsonl",
-            self.transitions.notify,
-            cluster.kafka_settings,
-        )
-        self._overdue = set[str]()
-        self._stdout: own_consumer.Stdout | None = None
+        self._watches.callback(self.transitions.close)
+        topics = dict.fromkeys((self.names["REPORTS_TOPIC"], self.traffic_reports))
+        file, settings = folder / "group_events.jsonl", cluster.kafka_settings
+        self.reports = Listener(self.bootstrap, topics, file, self.transitions.notify, settings)
+        self._watches.callback(self.reports.close)
         if inputs.workload.own and inputs.workload.rung != BLACK_BOX:
             self._stdout = own_consumer.Stdout(self.api, self.namespace, self.reports.give, self.reports.lose)
+            self._watches.callback(self._stdout.close)
         self.load = Sampler(own=cluster.processes)
+        self._watches.callback(self.load.stop)
 
     def owner(self, name: str) -> str:
         """The kind of the object ``name`` that makes pods."""
@@ -275,16 +292,17 @@ class Stage:
         lines = (own_consumer.last_line(self.api, self.namespace, pod["metadata"]["name"]) for pod in pods)
         return f"{why}; its last line: {next(filter(None, lines), 'none')}"
 
+    def quiet(self) -> None:
+        """Stop watching. The record's files no longer grow when this returns, whoever called it first."""
+        with self._quieting:
+            self._watches.close()
+
     def halt(self) -> None:
         """Stop watching, then all that runs in the namespace. Raises :class:`LabFault` when pods are left after their grace."""
         if self._halted:
             return
         self._halted = True
-        self.load.stop()
-        self.transitions.close()
-        if self._stdout is not None:
-            self._stdout.close()
-        self.reports.close()
+        self.quiet()
         applied = [*objects.applied(self.inputs, self.names), *([objects.producer(self.inputs)] if self.lead is self else [])]
         apply.delete(self.api, applied, self.namespace)
         core = client.CoreV1Api(self.api)
@@ -296,9 +314,5 @@ class Stage:
 
     def close(self) -> None:
         """Take down what the trial put up, all of it whatever fails of it. The empty namespace goes by itself."""
-        with contextlib.ExitStack() as rest:  # in the reverse order
-            rest.callback(self.api.close)
-            if self.brokers is None:  # brokers of the trial's own end with all that they keep
-                rest.callback(self.topics.delete)
-            rest.callback(client.CoreV1Api(self.api).delete_namespace, self.namespace)
+        with self._takedown:
             self.halt()

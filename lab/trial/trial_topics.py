@@ -17,7 +17,7 @@ ANSWER_S = 20.0
 
 
 class TrialTopics:
-    """Topics on the brokers at ``bootstrap``, of which those of ``numbering`` have the trial's events.
+    """Topics on the brokers at ``bootstrap``, of which those of ``numbering`` have the trial's events; see :meth:`create`.
 
     ``partitions`` has the number of each topic to create. On brokers of the trial's own, ``brokers``, only its events
     have the replication that the trial declares.
@@ -32,14 +32,18 @@ class TrialTopics:
         brokers: Brokers | None = None,
     ) -> None:
         self._bootstrap, self._settings, self._numbering, self._partitions = bootstrap, settings, numbering, dict(partitions)
-        self._growing = threading.Lock()
+        self._growing, self._brokers = threading.Lock(), brokers
+
+    def create(self) -> None:
+        """Create them. Raises :class:`LabFault` when Kafka refuses, which may be after some of them."""
+        brokers = self._brokers
         if brokers is None:
-            topics.create(bootstrap, self._partitions, settings)
+            topics.create(self._bootstrap, self._partitions, self._settings)
             return
-        for name, count in partitions.items():
-            declared = name in numbering.topics
+        for name, count in self._partitions.items():
+            declared = name in self._numbering.topics
             copies, least = (brokers.replication, brokers.min_insync) if declared else (COPIES, None)
-            topics.create(bootstrap, {name: count}, settings, copies=copies, min_insync=least)
+            topics.create(self._bootstrap, {name: count}, self._settings, copies=copies, min_insync=least)
 
     def first_id(self) -> str:
         """The :meth:`id` right after the creation: of several brokers, one that is asked may not know of it yet."""

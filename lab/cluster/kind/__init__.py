@@ -50,6 +50,7 @@ class Kind:
     watcher: subprocess.Popen[bytes]
     runtime: str = "kind"
     topic: str = ""
+    spoiled: str = ""
 
     def __post_init__(self) -> None:
         self.bootstrap, self.pod_bootstrap = self.state.bootstrap, state.POD_BOOTSTRAP

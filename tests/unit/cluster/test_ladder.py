@@ -92,7 +92,7 @@ class Stand:
     """A cluster that writes down what is done to it."""
 
     def __init__(self, scale, done):
-        self.scale, self.died, self._done = scale, "", done
+        self.scale, self.died, self.spoiled, self._done = scale, "", "", done
         done.append(f"up {scale.name}")
 
     def check(self):
@@ -110,7 +110,7 @@ class Stand:
 
 
 def test_a_cluster_at_another_scale_takes_the_place_of_the_running_one():
-    """So does one that of a cluster that lost a component. One runs at a time, and the last is ended or left running."""
+    """So does one that of a cluster that lost a component, or is spoiled. One runs at a time; the last is ended or left."""
     done = []
     session = Rescaled(lambda scale: Stand(scale, done))
     quick, standard = scales.load("quick"), scales.load("standard")
@@ -118,7 +118,10 @@ def test_a_cluster_at_another_scale_takes_the_place_of_the_running_one():
     broken: Any = session.at(quick)
     broken.died = "keda-operator ended"
     assert session.at(quick) is session.at(quick)
+    left: Any = session.at(quick)
+    left.spoiled = "a fault could not be taken back"
+    assert session.at(quick) is not left
     session.at(standard)
     session.close(keep=True)
     session.close()
-    assert done == ["up quick", "down quick"] * 2 + ["up standard", "keep standard"]
+    assert done == ["up quick", "down quick"] * 3 + ["up standard", "keep standard"]

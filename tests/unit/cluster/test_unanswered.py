@@ -128,6 +128,20 @@ def test_a_wait_for_a_busy_server_ends_with_its_deadline(busy):
     assert asked[-1] - asked[0] < 2 * apply.AGAIN_S
 
 
+def test_a_server_of_another_protocol_is_no_answer():
+    """As that of a port which is none of Prometheus'."""
+
+    def greet(server):
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b"SSH-2.0\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=greet, args=(server,), daemon=True).start()
+        assert not apply.answers(f"http://127.0.0.1:{server.getsockname()[1]}")
+
+
 def test_a_call_has_what_is_left_of_its_wait():
     """And a server that can't be reached is asked again until then. Outside of a wait a call has its own time."""
     limits = []

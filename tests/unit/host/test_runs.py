@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from argparse import Namespace
 from pathlib import Path
 
 import psutil
@@ -13,7 +14,8 @@ import pytest
 
 from lab import wholefile
 from lab.cluster.kind import state
-from lab.errors import LabFault
+from lab.commands import down
+from lab.errors import FAULT, HELD, LabFault
 from lab.host import processes, resources, runs
 from tests.faults.sessions import networks
 
@@ -98,6 +100,17 @@ def test_a_kept_run_outlives_sweeps_until_it_is_cleared(dead):
     assert running(child(run))
     assert runs.clear_all() == 1
     assert not run.exists()
+
+
+def test_what_down_could_not_end_is_its_exit_code(register):
+    """As where Docker refuses to delete a cluster; the next call tries again."""
+    end = register / "1-left" / processes.END
+    end.parent.mkdir()
+    end.write_text("#!/bin/sh\nexit 1\n")
+    end.chmod(0o700)
+    assert down.run(Namespace()) == FAULT
+    end.unlink()
+    assert down.run(Namespace()) == HELD
 
 
 def test_two_caches_share_no_pod_network(tmp_path):

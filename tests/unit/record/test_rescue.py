@@ -70,6 +70,37 @@ def test_a_killed_sessions_record_is_closed_up_to_then(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["group_events.parquet", "transitions.parquet", "trial.json"]
 
 
+def test_a_report_without_a_time_tells_no_end(tmp_path: Path) -> None:
+    """A consumer of a user's own need not say when."""
+    folder = running(tmp_path / "x")
+    with (folder / "group_events.jsonl").open("a") as lines:
+        lines.write('{"t": null, "pod": "a", "event": "assigned"}\n')
+    die(folder)
+    rescue_all(folder, no_spark)
+    assert opened(folder).end == 31.5
+
+
+def test_a_rescue_that_is_cut_short_is_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger had come to its place, and trial.json did not have it yet."""
+    folder = running(tmp_path / "x")
+    staging = folder / STAGING / LEDGER
+    (staging / LEDGER).mkdir(parents=True)
+    for name in (VERDICT, f"{LEDGER}/0.parquet"):
+        (staging / name).touch()
+    die(folder)
+
+    def interrupt(_: Path) -> dict[str, str]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rescue, "checksums", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            rescue_all(folder, no_spark)
+    rescue_all(folder, no_spark)
+    assert VERDICT in (opened(folder).trial.files or {})
+    assert not (folder / STAGING).exists()
+
+
 def test_a_session_that_lives_is_left_alone(tmp_path: Path) -> None:
     """Its record is not touched, nor is one of which no session is known."""
     folder = running(tmp_path / "x")

@@ -111,6 +111,13 @@ def test_owners_are_those_of_the_moment(tmp_path):
     assert made.owners(9) == {"a": {0}, "b": set()}
 
 
+def test_a_container_that_starts_anew_owns_nothing(tmp_path):
+    """Whatever the one before it had, until it is given some; a program that was never given any is no member."""
+    rows = [report(4, "z", "started"), assigned(1, "a", 0, 1), assigned(5, "a", 1), report(3, "a", "started")]
+    made = record(tmp_path, group_events=rows)
+    assert [made.owners(t) for t in (2, 3, 4, 5)] == [{"a": {0, 1}}, {"a": set()}, {"a": set()}, {"a": {1}}]
+
+
 def test_phases_are_the_profiles_from_when_the_producer_began(tmp_path):
     """Steps of one phase are one; what the trial went through beside it has its own times."""
     steps = [{"at": at, "rate": 1, "phase": phase} for at, phase in ((0, "baseline"), (5, "spike"), (7, "spike"), (9, "drain"))]

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from lab.errors import LabFault
+from lab import clock
+from lab.errors import InputError, LabFault
 from lab.trial import record_parts
-from lab.trial.listen import Listener, Reports
+from lab.trial.listen import Listener, Reports, checked
 from lab.trial.stage import Stage
 from lab.trial.watch import Transitions
 
@@ -62,6 +63,11 @@ def reports(producer: Producer, tmp_path: Path, request: pytest.FixtureRequest) 
         (FULL, '{"event": "started", "pod": "a"}', "a report could not be kept: [Errno 28] No space left on device"),
         (None, '{"event": ', "a report could not be kept: Expecting value"),
         (None, '{"pod": "a"}', "a report could not be kept: 'event'"),
+        (
+            None,
+            '{"event": "lost", "pod": "a", "partitions": [], "owned": "2"}',
+            "a report could not be kept: a report of a: owned: '2'",
+        ),
     ],
     indirect=["reports"],
 )
@@ -75,6 +81,15 @@ def test_a_report_that_can_not_be_kept_is_told(
     assert heard.wait(SOON_S)
     assert (listener.fault or "").startswith(fault or "")
     assert (listener.fault is None) == (fault is None)
+
+
+def test_a_report_without_a_time_has_that_of_its_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
+    """null is none. Without a pod, which stdout tells of itself, it is refused: nobody knows who owns what."""
+    monkeypatch.setattr(clock, "now", lambda: 7.0)
+    report = {"event": "assigned", "pod": "a", "partitions": [1], "owned": 1}
+    assert [checked(report | more)["t"] for more in ({}, {"t": None}, {"t": 5.0})] == [7.0, 7.0, 5.0]
+    with pytest.raises(InputError, match="pod: missing"):
+        checked(report | {"pod": None})
 
 
 @pytest.mark.parametrize(("code", "fault"), [(KafkaError._AUTO_OFFSET_RESET, "OFFSET_RESET"), (KafkaError._TRANSPORT, "")])

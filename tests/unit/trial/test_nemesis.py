@@ -39,7 +39,7 @@ def stage(*faults, pods=(), owned=None, daemon=None):
     made.transitions = SimpleNamespace(pods=lambda app: exporters if app == EXPORTER else list(pods))
     made.reports.last = lambda event: {"start": clock.now()} if event == "profile" else None
     made.inputs = SimpleNamespace(faults=faults, id="a trial")
-    made.cluster = SimpleNamespace(component=lambda name: daemon)
+    made.cluster = SimpleNamespace(component=lambda name: daemon, spoiled="")
     return made
 
 
@@ -148,13 +148,14 @@ def test_no_component_starts_while_what_it_asks_is_away(monkeypatch, first, seco
     assert other.t > one.until + 0.25
 
 
-def test_what_could_not_be_taken_back_is_tried_at_the_end(daemon, monkeypatch):
-    """A node that stays cordoned would be in the way of each trial that comes."""
+@pytest.mark.parametrize(("fails", "spoiled"), [(1, ""), (2, "a fault could not be taken back: no answer")])
+def test_what_could_not_be_taken_back_is_tried_at_the_end(daemon, monkeypatch, fails, spoiled):
+    """A node that stays cordoned would be in the way of each trial that comes: they get another cluster."""
     tries = []
 
     def reopened():
         tries.append("open")
-        if len(tries) == 1:
+        if len(tries) <= fails:
             raise LabFault("no answer")
 
     monkeypatch.setattr(disruptions, "drain", lambda stage: (lambda: None, reopened))
@@ -162,6 +163,25 @@ def test_what_could_not_be_taken_back_is_tried_at_the_end(daemon, monkeypatch):
     with pytest.raises(LabFault, match="taken back: no answer"), injected(running):
         until(lambda: len(tries) == 2, 20, "tried again", every_s=0.01)
     assert tries == ["open", "open"]
+    assert running.cluster.spoiled == spoiled
+
+
+def test_an_interruption_stays_one_where_a_fault_is_not_taken_back(monkeypatch):
+    """The log has the fault, and the next trial another cluster."""
+    over = threading.Event()
+    monkeypatch.setattr(nemesis, "CLOSE_S", 0.1)
+    monkeypatch.setattr(disruptions, "drain", lambda stage: (lambda: None, over.wait))
+    running = stage(planned(NODE, DRAIN), pods=[{"metadata": {"name": "a"}, "status": {}}], owned={"a": 1})
+
+    def interrupted():
+        with injected(running):
+            rows(running)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    over.set()
+    assert running.cluster.spoiled == "the faults were not taken back within 0.1 s"
 
 
 def test_keda_is_cut_off_by_its_name_as_a_client(daemon):
@@ -226,11 +246,11 @@ def test_a_kill_is_aimed_at_a_consumer_in_a_batch(process, monkeypatch):
 
 
 def test_what_is_not_there_is_skipped_and_said(process):
-    """No consumer owns a partition; the exporter is struck all the same. A process of another name is left alone."""
+    """No consumer owns a partition any more; the exporter is struck all the same. A process of another name is left alone."""
     exporter, other = process(f"{EXPORTER}-x"), process("other")
     pods = [pod(f"{EXPORTER}-x", exporter.pid), pod("mine", other.pid)]
     faults = planned(CONSUMER, STOP), planned(EXPORTER, KILL, at=0.01), planned(GROUP, STORM, at=0.02)
-    running = stage(*faults, pods=pods)
+    running = stage(*faults, pods=pods, owned={"mine": 0})
     with injected(running):
         none, struck, storm = rows(running, 3)
         assert exporter.wait(10) == -signal.SIGKILL

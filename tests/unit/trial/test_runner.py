@@ -12,12 +12,14 @@ from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.duet import sides
 from lab.inputs.events import Context, Grow, Kill, schedule
+from lab.inputs.own_consumer import OFF
 from lab.inputs.profile import Profile, Step
 from lab.inputs.workload import Workload
 from lab.kafka.lag import PartitionLag
 from lab.record.store import opened
 from lab.record.trial import Deadlines, Duet, Offsets, Turn
 from lab.trial import phases, runner, traffic_start
+from lab.trial.closing import Part
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Reports
 from lab.trial.stage import Journal, Stage
@@ -96,6 +98,9 @@ class Dying(Stage):
         """Nothing to tell."""
         return ""
 
+    def quiet(self):
+        """Nothing watches."""
+
     def halt(self):
         """What asks the API server."""
         raise LabFault("pods of trial-x gone: not within 90 s")
@@ -139,6 +144,74 @@ def test_partial_records_are_left_and_the_first_error_raised(chosen, error, ende
         assert record.trial.topic_ids == ("9Qk", "7fL")
         with pytest.raises(NoData, match=r"no reconciliation.json: "):
             _ = record.reconciliation
+
+
+def test_a_record_is_sealed_once_nothing_writes_into_it(tmp_path, monkeypatch):
+    """Also where Ctrl-C came before its pods were taken down. That stays Ctrl-C, whatever fails of the takedown."""
+    done = []
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    def close():
+        done.append("closed")
+        raise LabFault("pods of trial-x gone: not within 90 s")
+
+    under_way = SimpleNamespace(quiet=lambda: done.append("quiet"), close=close)
+    side = SimpleNamespace(folder=tmp_path, journal=Journal(whole.trial(ALONE)), stage=under_way, missing={})
+    side.write, side.seal = lambda: None, lambda: done.append("sealed")
+    monkeypatch.setattr(runner, "parts", lambda *_: [Part("samples", interrupt, 5)])
+    with pytest.raises(KeyboardInterrupt):
+        runner._close([side], ["complete"], None)
+    assert done == ["quiet", "sealed", "closed"]
+
+
+@pytest.fixture
+def someones(monkeypatch):
+    """Someone's cluster, whose topic has 12 partitions, and what is done there."""
+    done = []
+
+    def delete():
+        done.append("topics deleted")
+        raise LabFault("no broker")
+
+    core = SimpleNamespace(delete_namespace=lambda _: done.append("namespace deleted"))
+    made = SimpleNamespace(create=lambda: done.append("topics"), first_id=lambda: "9Qk", delete=delete)
+    for name, what in {
+        "lab.trial.stage.TrialTopics": lambda *_: made,
+        "lab.trial.stage.LagReader": lambda *_, **__: SimpleNamespace(read=lambda: range(12)),
+        "lab.trial.stage.Transitions": lambda *_: SimpleNamespace(close=lambda: done.append("watch ended"), notify=None),
+        "lab.cluster.apply.create_namespace": lambda *_: done.append("namespace"),
+        "lab.cluster.apply.objects": lambda *_: None,
+        "kubernetes.client.CoreV1Api": lambda _: core,
+    }.items():
+        monkeypatch.setattr(name, what)
+    cluster = SimpleNamespace(bootstrap="b:1", pod_bootstrap="b:1", topic="orders", kafka_settings={})
+    cluster.api = lambda: SimpleNamespace(close=lambda: done.append("closed"))
+    return cluster, done
+
+
+@pytest.mark.parametrize("error", [LabFault("no login"), KeyboardInterrupt()])
+def test_what_is_half_put_up_is_taken_down(someones, tmp_path, monkeypatch, error):
+    """All of it, whatever fails of that; the first error is raised."""
+
+    def listener(*_):
+        raise error
+
+    monkeypatch.setattr("lab.trial.stage.Listener", listener)
+    cluster, done = someones
+    with pytest.raises(type(error)) as raised:
+        Stage(cluster, Journal(whole.trial(ALONE)), tmp_path)
+    assert raised.value is error
+    assert done == ["topics", "namespace", "watch ended", "namespace deleted", "topics deleted", "closed"]
+
+
+def test_a_topic_that_does_not_fit_is_refused_before_anything_is_made(someones, tmp_path):
+    """It is the user's own, and its partitions are counted first."""
+    cluster, done = someones
+    with pytest.raises(LabFault, match="topic orders has 12 partitions, and the workload says 24"):
+        Stage(cluster, Journal(whole.trial(replace(ALONE, driver=OFF))), tmp_path)
+    assert done == []
 
 
 class Told(Reports):

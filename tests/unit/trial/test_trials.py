@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from confluent_kafka import KafkaException
+from kubernetes.client.exceptions import ApiException
 
 from lab.errors import InputError, LabFault
 from lab.inputs import duet
@@ -14,6 +16,7 @@ from lab.judge.measure import Runs
 from lab.record import store
 from lab.record.store import Record
 from lab.record.trial import Turn
+from lab.trial.minimise import minimised
 from lab.trial.trials import Trials, resumed, retried, stored, stored_rate
 from tests.experiments.workloads import slim
 from tests.unit.measure import whole
@@ -58,6 +61,21 @@ def test_equal_inputs_run_once(tmp_path):
     assert Counter(one for asked in session.asked for one in asked).most_common(1)[0][1] == 1
     (again,) = trials(Session(tmp_path)).run(**PLANS["lag"])
     assert again.name == f"{record.id}.2"
+
+
+@pytest.mark.parametrize("error", [KafkaException("gone"), ApiException(500), OSError("no space")])
+def test_a_run_of_fewer_faults_that_breaks_costs_no_other(tmp_path, error):
+    """The record of all faults is judged, whatever a client of the cluster raises in a run after it."""
+    session = Session(tmp_path)
+
+    def execute(sides, turn):
+        if session.asked:
+            raise error
+        return session(sides, turn)
+
+    made = trials(minimised(execute, lambda record: ["lost"], tmp_path, 1), faults=Faults(3))
+    (record,) = made.run(**HEAVY)
+    assert session.asked == [[record.id]]
 
 
 def test_repeat_reaches_every_trial(tmp_path):
