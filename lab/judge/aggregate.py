@@ -1,7 +1,7 @@
 """One quantity made of several: ``total``, ``largest``, ``smallest`` or ``median``, and the interval of a median.
 
 Each has the unit and the name of the first quantity. It is missing when there are no quantities, and when any of them is
-missing. Quantities of repeated trials are aggregated block by block.
+missing or not a number. Quantities of repeated trials are aggregated block by block.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ def _aggregate(combine: Callable[[list[float]], float], quantities: Iterable[Qua
         return repeated(_aggregate(combine, block) for block in zip(*in_blocks(several), strict=True))
     name, unit = several[0].name, several[0].unit
     origin = reduce(Origin.sum, (one.origin for one in several))
-    missing = next((one for one in several if one.value is None), None)
-    if missing is not None:
-        return Quantity(name, unit, None, missing.why or f"no {missing.name}", origin=origin)
+    for one in several:
+        if one.value is None:
+            return Quantity(name, unit, None, one.why or f"no {one.name}", origin=origin)
+        if math.isnan(one.value):  # the largest of numbers with one would depend on their order
+            return Quantity(name, unit, None, f"{one.name} is not a number", origin=origin)
     return Quantity(name, unit, combine([one.number for one in several]), origin=origin)
 
 

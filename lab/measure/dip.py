@@ -242,10 +242,11 @@ def _dip(record: Record, step: _Step, found: Falls, own: Places, depths: Array, 
     """The dip of ``step``, to which the seconds at the places ``own`` belong."""
     changes = [change.t for change in record.handovers if step.t <= change.t <= step.until]
     dry = found.dry & (found.seconds.starts >= step.t) & (found.shown <= step.until)
-    moving = (found.shown >= step.t) & (found.shown <= max([step.t, *changes]) + SECOND_S)
+    over = max([step.t, *changes]) + SECOND_S
+    seen_s = float((found.judged & (found.shown >= step.t) & (found.shown <= over)).sum()) * GRID_S  # they may end before
     reference, depth, back, forgone = None, None, None, None
     deepest = own[np.argmax(depths[own])] if len(own) else None
-    if deepest is not None and (depths[deepest] > 1 - BACK or found.judged[moving].mean() >= ENOUGH):
+    if deepest is not None and (depths[deepest] > 1 - BACK or seen_s >= ENOUGH * (over - step.t)):
         reference, depth = float(found.able()[deepest]), float(depths[deepest])
         back, forgone = _recovery(found, own, depths, np.append(step.t, causes[causes > step.t]))
     return Dip(

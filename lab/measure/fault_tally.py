@@ -136,9 +136,9 @@ def _standstill_s(record: Record, one: Fault, produced: Mapping[tuple[int, int],
     A partition that had no more does not count.
     """
     try:
-        owners = record.owners(one.t)
-        own = owners.get(one.pod, frozenset()) if one.component == CONSUMER and one.pod is not None else None
-        owned = frozenset[int]().union(*owners.values()) if own is None else own
+        owned = frozenset(number for change in record.handovers if change.t <= one.t for number in change.partitions)
+        if one.component == CONSUMER and one.pod is not None:
+            owned = record.owners(one.t).get(one.pod, frozenset())
         receipts = record.receipts
         if one.fault == CUT:  # its own of meanwhile arrived afterwards
             receipts = receipts[(receipts["pod"] != one.pod) | (receipts["start"] > _over(one))]

@@ -11,6 +11,7 @@ from lab.errors import NoData
 from lab.judge.gates import SCRAPE_GAP
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.judge.origin import UNSCALED
+from lab.measure.throughput import Array
 from lab.record.store import Record
 from lab.record.views import FEWEST
 
@@ -39,13 +40,15 @@ def moments(record: Record, at: Sequence[float]) -> list[Moment]:
 
 @measure
 def moment(record: Record, at: float) -> Moment:
-    """Read the record ``at`` s after :attr:`Record.zero` in real time. There is no data for a moment outside of the record."""
+    """Read the record ``at`` s after :attr:`Record.zero` in real time.
+
+    There is no data for a moment outside of the record, and where lag was not seen around it.
+    """
     zero, factor = record.zero, record.scale.time
     t, end = zero + at / factor, record.end
     if t > end:
         raise NoData(f"the record ends {(end - zero) * factor:.0f} s (real) after the start; asked for {at:g} s")
-    lag = record.lag
-    seen = float(np.interp(t, lag["t"], lag["lag"]))
+    seen = _lag_at(record, t)
     return Moment(
         at=at,
         rate=_rate(record, t, max(t - RATE_S, zero) if at > 0 else t - RATE_S),
@@ -54,6 +57,19 @@ def moment(record: Record, at: float) -> Moment:
         wanted=record.wanted_at(t),
         ready=record.ready_at(t),
     )
+
+
+def _lag_at(record: Record, t: float) -> float:
+    """Lag at ``t`` (epoch s), between the samples around it. Raises :class:`NoData` where these are too far apart.
+
+    Before the first sample and after the last one the distance to that counts.
+    """
+    lag = record.lag
+    times = np.unique(lag["t"].to_numpy(dtype=np.float64))
+    around = [*times[times <= t][-1:], t, *times[times >= t][:1]]
+    if (gap := (around[-1] - around[0]) / _usual_gap(times)) > SCRAPE_GAP:
+        raise NoData(f"lag was not seen around the moment for {gap:.0f} times as long as between two samples")
+    return float(np.interp(t, lag["t"], lag["lag"]))
 
 
 def _rate(record: Record, t: float, begin: float) -> float:
@@ -79,10 +95,16 @@ def longest_gap(record: Record, begin: float, end: float) -> float:
     There is no data for fewer than three times between two.
     """
     times = np.unique(record.lag_within(begin, end)["t"].to_numpy(dtype=np.float64))
+    usual = _usual_gap(times)
+    return float(max(np.diff(times).max(), times[0] - begin, end - times[-1]) / usual)
+
+
+def _usual_gap(times: Array) -> float:
+    """The median time between two of ``times``. Raises :class:`NoData` for fewer than three times between two."""
     gaps = np.diff(times)
     if len(gaps) < FEWEST:
         raise NoData(f"{len(gaps)} gaps between samples of lag")
-    return float(max(gaps.max(), times[0] - begin, end - times[-1]) / np.median(gaps))
+    return float(np.median(gaps))
 
 
 def require_samples(record: Record, begin: float, end: float) -> None:

@@ -19,6 +19,7 @@ from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.measure.throughput import Array, Span
+from lab.record.course import ENDED
 from lab.record.reports import GIVEN, Report
 from lab.record.store import Record
 
@@ -29,6 +30,7 @@ CLUSTER_S = 0.35  # the members of one round are given their assignments within 
 class Rebalances(Measure):
     """Rebalances after the baseline had settled: their number, their lengths, and the partitions handed over.
 
+    They are counted until the trial's end, as the group is taken down then.
     A rebalance is a run of handovers of any members, in which none comes more than a second after the one before. Its length
     is from its first handover to its last, so it leaves out the members' wait before the first. It may take several rounds.
     Without any rebalance ``median_s`` and ``longest_s`` are missing.
@@ -45,11 +47,11 @@ class Rebalances(Measure):
 
 @measure
 def rebalances(record: Record) -> Rebalances:
-    """Count the rebalances since the producer was applied. There is no data when it never was."""
-    driven = record.driven
-    lengths = [end - start for start, end in rebalance_spans(record, driven)]
+    """Count the rebalances from when the producer was applied to the trial's end. There is no data when it never was."""
+    driven, over = record.driven, _over(record)
+    lengths = [end - start for start, end in rebalance_spans(record, driven, over)]
     moved = {"assigned": 0, "revoked": 0, "lost": 0}
-    for change in _within(record, driven):
+    for change in _within(record, driven, over):
         moved[change.event] += len(change.partitions)
     events = record.group_events
     return Rebalances(
@@ -59,13 +61,18 @@ def rebalances(record: Record) -> Rebalances:
         total_s=sum(lengths),
         revoked=moved["revoked"] + moved["lost"],
         assigned=moved["assigned"],
-        commits_refused=int(((events["event"] == "commit_failed") & (events["t"] >= driven)).sum()),
+        commits_refused=int(((events["event"] == "commit_failed") & events["t"].between(driven, over)).sum()),
     )
 
 
 def rebalance_spans(record: Record, start: float = -math.inf, end: float = math.inf) -> list[Span]:
     """(first, last handover) of every rebalance among the handovers from ``start`` to ``end``, in epoch s."""
     return _runs(np.array([change.t for change in _within(record, start, end)]), GAP_S)
+
+
+def _over(record: Record) -> float:
+    """When the trial ended, epoch s: the group is taken down then. One that never ended has no such time."""
+    return record.trial.times.get(ENDED, math.inf)
 
 
 def _within(record: Record, start: float = -math.inf, end: float = math.inf) -> list[Report]:
@@ -82,9 +89,10 @@ class Round:
 
 
 def rebalance_rounds(record: Record) -> list[Round]:
-    """The rounds since the producer was applied. Raises :class:`NoData` when it never was."""
+    """The rounds from when the producer was applied to the trial's end. Raises :class:`NoData` when it never was."""
     driven = record.driven
     events = record.group_events
+    events = events[events["t"] <= _over(record)]
 
     def times(name: str) -> Array:
         return np.sort(events[events["event"] == name]["t"].to_numpy(dtype=float))
@@ -106,7 +114,7 @@ def rebalance_rounds(record: Record) -> list[Round]:
 
 @quantity("rounds", "rebalance rounds")
 def round_count(record: Record) -> int:
-    """The number of rounds since the producer was applied. There is no data when it never was."""
+    """The number of rounds from when the producer was applied to the trial's end. There is no data when it never was."""
     return len(rebalance_rounds(record))
 
 

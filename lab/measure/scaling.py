@@ -5,7 +5,7 @@ from __future__ import annotations
 from lab.errors import NoData
 from lab.judge.aggregate import count_flips
 from lab.judge.measure import Measure, measure, number
-from lab.measure.throughput import Throughput
+from lab.measure.throughput import Throughput, clip, lagging_spans
 from lab.record.store import Record
 
 
@@ -83,23 +83,31 @@ def plateau(record: Record) -> Plateau:
     """Measure the longest stand. There is no data when lag never was above P x lagThreshold."""
     threshold = record.lag_threshold * record.inputs.partitions
     lag = record.lag
-    above = lag[lag["lag"] > threshold]
-    if above.empty:
+    if not (lag["lag"] > threshold).any():
         raise NoData(f"lag never was above P x lagThreshold, {threshold}")
-    start, end = float(above["t"].iloc[0]), float(above["t"].iloc[-1])
-    curve = record.replicas
-    curve = curve.assign(begin=curve["t"].clip(lower=start), over=curve["t"].shift(-1).fillna(end).clip(upper=end))
-    still = curve[(curve["ready"] == curve["desired"]) & (curve["over"] > curve["begin"])]
-    if still.empty:
+    above = lagging_spans(record, threshold)
+    found = [(*part, count) for start, end, count in _stands(record) for part in clip(above, (start, end))]
+    if not found:
         raise NoData("the group never stood still while lag was above the cap")
-    begins_anew = (still["desired"] != still["desired"].shift()) | (still["begin"] > still["over"].shift())
-    stands = still.groupby(begins_anew.cumsum()).agg({"begin": "first", "over": "last", "desired": "first"})
-    longest = stands.iloc[int((stands["over"] - stands["begin"]).argmax())]
-    begin, finish = float(longest["begin"]), float(longest["over"])
+    begin, finish, count = max(found, key=lambda one: one[1] - one[0])
     before = lag[lag["t"] <= begin]["lag"]
     return Plateau(
-        standing_at=int(longest["desired"]),
+        standing_at=count,
         standing_s=finish - begin,
         lag=int(before.iloc[-1] if not before.empty else lag["lag"].iloc[0]),
         rate=Throughput(record.receipts).rate(begin, finish),
     )
+
+
+def _stands(record: Record) -> list[tuple[float, float, int]]:
+    """(begin, end, replicas) of each time in which the wanted replicas did not change and all were Ready."""
+    curve = record.replicas
+    curve = curve.assign(over=curve["t"].shift(-1).fillna(float(record.lag["t"].iloc[-1])))
+    still = curve[curve["ready"] == curve["desired"]]
+    found: list[tuple[float, float, int]] = []
+    for begin, over, count in still[["t", "over", "desired"]].itertuples(index=False, name=None):
+        if found and found[-1][1:] == (begin, count):  # only what is neither wanted nor Ready changed
+            found[-1] = (found[-1][0], over, count)
+        else:
+            found.append((begin, over, count))
+    return found

@@ -143,13 +143,20 @@ def _ready(record: Record, times: Array) -> Array:
 
 
 def _unowned_s(changes: Sequence[Report], start: float, until: float) -> float:
-    """Partition-seconds from ``start`` to ``until`` in which a partition that had an owner has none."""
+    """Partition-seconds from ``start`` to ``until`` in which a partition that had an owner has none.
+
+    A member may report what it lost after another was given it: that takes it from nobody.
+    """
     since: dict[int, float] = {}
+    owner: dict[int, str | None] = {}
     total = 0.0
     for change in changes:
         for partition in change.partitions:
-            if change.event != GIVEN:
-                since.setdefault(partition, change.t)
-            elif partition in since:
-                total += max(0.0, min(until, change.t) - max(start, since.pop(partition)))
+            if change.event == GIVEN:
+                owner[partition] = change.pod
+                if partition in since:
+                    total += max(0.0, min(until, change.t) - max(start, since.pop(partition)))
+            elif owner.get(partition, change.pod) == change.pod:  # one that was never given is that of who loses it
+                owner[partition] = None
+                since[partition] = change.t
     return total + sum(max(0.0, until - max(start, t)) for t in since.values())

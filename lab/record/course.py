@@ -15,7 +15,7 @@ from lab.inputs.policy import Policy
 from lab.inputs.profile import BASELINE, RELIEF, Profile
 from lab.inputs.scale import Scale
 from lab.record import reports
-from lab.record.reports import Report
+from lab.record.reports import STARTED, Report
 from lab.record.tables import Tables
 
 ENDED, CLOSING = "ended", "closing the record"
@@ -104,6 +104,11 @@ class Course(Tables):
     def reports(self, *names: str) -> list[Report]:
         """What the programs reported under these names, in order of time."""
         return reports.reports(self.group_events, names)
+
+    @cached_property
+    def starts(self) -> list[Report]:
+        """Every report of a program that it started, in order of time."""
+        return sorted(self.reports(STARTED), key=lambda one: one.t)
 
     @cached_property
     def phases_begun(self) -> list[tuple[float, str]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-GIVEN, TAKEN = "assigned", ("revoked", "lost")
+GIVEN, TAKEN, STARTED = "assigned", ("revoked", "lost"), "started"
 
 
 class Report(NamedTuple):
@@ -42,14 +43,22 @@ def handovers(events: pd.DataFrame) -> list[Report]:
     return [change for change in found if change.event == GIVEN or change.partitions]
 
 
-def owners(changes: Iterable[Report], at: float) -> dict[str, frozenset[int]]:
-    """The partitions that each pod owned at ``at`` (epoch s) by its own handovers; of a pod that died, those it had then."""
+def owners(changes: Iterable[Report], starts: Iterable[Report], at: float) -> dict[str, frozenset[int]]:
+    """The partitions that each pod owned at ``at`` (epoch s) by its own handovers; of a pod that died, those it had then.
+
+    A container that ``starts`` anew owns nothing yet. Both are in order of time.
+    """
     owned: dict[str, frozenset[int]] = {}
-    for change in changes:
+    for change in heapq.merge(starts, changes, key=lambda one: one.t):
         if change.t > at:
             break
         held = owned.get(change.pod, frozenset())
-        owned[change.pod] = held | set(change.partitions) if change.event == GIVEN else held - set(change.partitions)
+        if change.event == GIVEN:
+            owned[change.pod] = held | set(change.partitions)
+        elif change.event != STARTED:
+            owned[change.pod] = held - set(change.partitions)
+        elif change.pod in owned:  # a program without any handover is no member
+            owned[change.pod] = frozenset()
     return owned
 
 

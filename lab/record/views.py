@@ -162,7 +162,7 @@ class Views(Course):
 
     def owners(self, at: float) -> dict[str, frozenset[int]]:
         """The partitions that each pod owned at ``at`` by its own handovers; of a pod that died, those it had then."""
-        return reports.owners(self.handovers, at)
+        return reports.owners(self.handovers, self.starts, at)
 
     # The HPA.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from lab.errors import NoData
@@ -16,8 +18,9 @@ RISES = ("burst", "spike")  # phases that begin with a step of the rate
 class BurstsMet(Measure):
     """The bursts that began with the group at its floor. Others found pods that were there.
 
-    ``span_s`` is the largest less the smallest time from the HPA's last sync to a burst. It is near the sync period where
-    bursts come at any point of it, and near 0 where they come in step with syncs.
+    ``span_s`` is the shortest part of the HPA's sync period that has all points at which bursts came. The period begins anew
+    as it ends, so a burst just before a sync and one just after it are near each other. It is near the period where bursts
+    come at any point of it, and near 0 where they come in step with syncs.
     """
 
     bursts = number("bursts", "bursts that the group met at its floor")
@@ -99,7 +102,14 @@ def bursts_met(record: Record) -> BurstsMet:
     """Count the bursts; no data for none."""
     found = bursts_at_floor(record)
     points = [one.since_sync_s for one in found if one.since_sync_s is not None]
-    return BurstsMet(bursts=len(found), span_s=max(points) - min(points) if points else None)
+    return BurstsMet(bursts=len(found), span_s=_span_s(points, record.scale.hpa_sync_s) if points else None)
+
+
+def _span_s(points: Iterable[float], period_s: float) -> float:
+    """The shortest stretch of a circle of ``period_s`` that has all ``points``: all of it but the largest gap."""
+    places = sorted(point % period_s for point in points)
+    gaps = [later - earlier for earlier, later in pairwise([*places, places[0] + period_s])]
+    return period_s - max(gaps)
 
 
 @measure

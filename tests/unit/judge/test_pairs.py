@@ -149,6 +149,15 @@ def test_a_difference_that_noise_makes_too_is_not_told_from_it():
     assert over_noise(paired(lag(None), lag(1)), SAME).why == "pair 1: no sample"
 
 
+@pytest.mark.parametrize("values", [(math.nan, 11, 9, 10, 12, 10), (10, 11, 9, 10, 12, math.nan)])
+def test_without_a_number_for_each_pair_the_noise_is_not_known(values):
+    """One A/A pair that is not a number, the first or the last: nothing is told from it, and nothing is held."""
+    same = paired(lag(*values), lag(10, 10, 11, 10, 11, 9))
+    for found in (least_difference(same), discern(FAR, same), over_noise(FAR, same)):
+        assert (found.value, "is not a number" in found.why) == (None, True)
+        assert judge(found > 0, "x").verdict == judge(found <= 1, "x").verdict == NO_DATA
+
+
 @pytest.mark.parametrize(("pairs", "said"), [(1, "1 pair"), (2, "2 pairs"), (5, "5 pairs")])
 def test_few_pairs_are_no_data_however_far_apart(pairs, said):
     """One pair is a point, and five hold with 93.75 %: a claim on them is neither held nor a breach of the record."""

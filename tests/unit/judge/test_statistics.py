@@ -29,6 +29,14 @@ def test_one_that_is_missing_is_no_data(aggregate):
     assert (aggregate([]).value, aggregate([]).why) == (None, "there is no quantity to aggregate")
 
 
+@pytest.mark.parametrize("aggregate", [total, largest, smallest, median])
+@pytest.mark.parametrize("values", [(1, math.nan), (math.nan, 1), (1, math.nan, 3)])
+def test_one_that_is_not_a_number_is_no_data(aggregate, values):
+    """Wherever it stands among the others."""
+    found = aggregate(Quantity("lag", "messages", value) for value in values)
+    assert (found.value, found.why, found.unit) == (None, "lag is not a number", "messages")
+
+
 def test_the_first_gives_name_and_unit():
     """Whatever the others are called."""
     found = total([Quantity("lag", "messages", 4), Quantity("lag of b", "pods", 1)])

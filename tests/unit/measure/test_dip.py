@@ -27,9 +27,12 @@ def flow(*steps, end=60, partitions=4):
     return rows
 
 
-def group(folder, done, moves=UP, reports=JOINED, dry=(), lag=5000, since=0, **more):
-    """The record of a group whose four partitions, sampled ``since`` then, have work, but the last one in the time ``dry``."""
-    times = [half / 2 for half in range(2 * since, 121)]
+def group(folder, done, moves=UP, reports=JOINED, dry=(), lag=5000, since=0, until=60, **more):
+    """The record of a group whose four partitions have work, but the last one in the time ``dry``.
+
+    Lag is sampled from ``since`` to ``until``.
+    """
+    times = [half / 2 for half in range(2 * since, 2 * until + 1)]
     samples = [
         sample(T + t, "kafka_consumergroup_lag", 0 if n == 3 and dry and dry[0] <= t <= dry[1] else lag, partition=str(n))
         for t in times
@@ -149,6 +152,12 @@ def test_a_step_that_is_hardly_seen_is_no_dip_of_0(tmp_path):
     done, dry = flow((0, 200, 2), (24.5, 400, 4)), (21, 34)
     assert only(tmp_path, done, dry=dry).depth is None
     assert "too little of 1" in worst_dip(group(tmp_path / "worst", done, dry=dry)).depth.why
+
+
+@pytest.mark.parametrize(("until", "depth"), [(22, None), (25, None), (26, 0), (60, 0)])
+def test_a_step_of_which_samples_end_early_is_no_dip_of_0(tmp_path, until, depth):
+    """Less than half of the 11 s until a second after its last handover was seen, though all that was seen is judged."""
+    assert only(tmp_path, flow((0, 200, 2)), until=until).depth == (depth if depth is None else pytest.approx(depth))
 
 
 def test_a_fall_belongs_to_the_step_in_which_it_begins(tmp_path):

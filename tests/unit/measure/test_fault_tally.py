@@ -14,7 +14,7 @@ from lab.model.hpa_log import FAILED
 from lab.record.pods import Change, Pod
 from lab.record.trial import Fault
 
-from .built import assigned, given_up, receipt, record
+from .built import assigned, given_up, receipt, record, report
 from .test_faults import AWAY, CUT_OFF, KILLED, PLANNED, SCHEDULE, STOPPED, STORELESS, under
 from .test_kills import done, range_of
 
@@ -145,6 +145,13 @@ def begun(pod, start, end):
 def test_partitions_stand_still_until_a_receipt_that_began_after_the_fault(tmp_path, fault, receipts, standstill_s):
     """The faults are at 120, and the pod that is cut off is so until 132. It owns partition 0, and b owns 1."""
     made = told(under(tmp_path, receipts, faults=(fault,), told=[assigned(0, "b", 1)]))
+    assert [one.standstill_s for one in followed(made)] == [standstill_s]
+
+
+@pytest.mark.parametrize(("fault", "standstill_s"), [(STOPPED, None), (STORELESS, 11)])
+def test_a_partition_that_waits_for_an_owner_stands_still(tmp_path, fault, standstill_s):
+    """The pod a was started anew before the fault, and owns nothing since: a fault of the store is waited for all the same."""
+    made = told(under(tmp_path, LATER[:1], faults=(fault,), told=[report(112, "a", "started")]))
     assert [one.standstill_s for one in followed(made)] == [standstill_s]
 
 

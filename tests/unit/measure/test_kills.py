@@ -224,6 +224,12 @@ def test_a_further_dead_letter_is_explained_by_who_owned_the_partition(tmp_path,
     assert buried_again(made, [Loss("c", 120.0, 0.0, 133.0)]) == 0  # it never owned the partition
 
 
+def test_what_a_container_owned_is_not_its_successors(tmp_path):
+    """The pod a is killed at 100 and 200, and b owns partition 0 from 125 on: both letters are b's."""
+    events = [assigned(0, "a", 0), report(101, "a", "started"), assigned(125, "b", 0), assigned(126, "a", 1)]
+    assert buried_again(letters(tmp_path, events, 0, [150.0, 250.0]), [Loss("a", 200.0, 100.0, 200.0)]) == 0
+
+
 @pytest.mark.parametrize(
     ("t", "after", "until", "partition", "failed", "count"),
     [

@@ -33,6 +33,7 @@ def made(*steps, pods=(), floor=4, syncs=()):
     return Shown(
         policy=SimpleNamespace(min_replicas=floor, hpa="keda-hpa-consumer" if syncs else None),
         hpa_syncs=[SimpleNamespace(at=t) for t in syncs],
+        scale=SimpleNamespace(hpa_sync_s=15.0),
         replicas=pd.DataFrame(wanted, columns=["t", "desired"]),
         scalings=[SimpleNamespace(t=t, before=old, after=new) for (_, old), (t, new) in pairwise(wanted)],
         phases=pd.DataFrame([(t, t + 120, "burst") for t in STARTS], columns=["start", "end", "label"]),
@@ -74,8 +75,26 @@ def test_where_in_the_syncs_period_the_burst_came(syncs, since):
     """So long after the last sync before it; without an HPA, or without a sync before, that is not known."""
     (one,) = bursts_at_floor(made((112, 24), syncs=syncs))
     assert one.since_sync_s == since
-    measured = bursts_met(made((112, 24), (520, 4), (714, 24), syncs=(*syncs, 690)))
-    assert measured.span_s.value == {2: 8}.get(since, 0)
+    measured = bursts_met(made((112, 24), (520, 4), (714, 24), syncs=(*syncs, 692)))
+    assert measured.span_s.value == {2: 6}.get(since, 0)
+
+
+@pytest.mark.parametrize(
+    ("points", "span_s"),
+    [
+        ((14.9, 0.1, 14.9), 0.2),
+        ((0.1, 14.9, 0.1), 0.2),
+        ((5, 5, 5), 0),
+        ((0, 5, 10), 10),
+        ((1, 3, 9), 8),
+        ((15.1, 0.2, 0.3), 0.2),
+    ],
+)
+def test_a_syncs_period_begins_anew_as_it_ends(points, span_s):
+    """Its end is its beginning: the span is all of the period but the longest part of it without a burst."""
+    syncs = [start - point for start, point in zip(STARTS, points, strict=True)]
+    met = bursts_met(made((112, 24), (380, 4), (412, 24), (680, 4), (714, 24), syncs=syncs))
+    assert (met.bursts.value, met.span_s.value) == (3, pytest.approx(span_s))
 
 
 @pytest.mark.parametrize("pods", [[], [("a", 113.0, 405.0, 406.0)], [("a", 90.0, 95.0, 161.0)]])

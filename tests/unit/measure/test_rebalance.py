@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.measure.rebalance import gained_wait, rebalance_spans, rebalances
+from lab.measure.rebalance import gained_wait, rebalance_spans, rebalances, round_count
 from lab.measure.scaling_cost import rebalance_costs, scaling_cost
 from tests.experiments.measure.repartition import forced_rebalance
 from tests.experiments.measure.steps import surplus_steps
@@ -30,6 +30,16 @@ def test_rebalances_are_runs_without_a_pause(record):
     assert found.rebalances.value == 2
     assert (found.median_s.value, found.longest_s.value, found.total_s.value) == pytest.approx((0.975, 1.7, 1.95))
     assert (found.revoked.value, found.assigned.value, found.commits_refused.value) == (3, 3, 1)
+
+
+@pytest.mark.parametrize(("times", "counts"), [(TIMES, (2, 3, 3, 1, 0)), ({"settling": 0, "driving": 10}, (3, 4, 4, 2, 1))])
+def test_the_groups_end_is_no_rebalance(tmp_path, times, counts):
+    """What is handed over, and refused, once the trial has ended; a record that never ended has it all."""
+    over = [report(102, "b", "left"), given_up(103, "a", 0), assigned(103.4, "c", 0), report(103.5, "a", "commit_failed")]
+    ended = built.record(tmp_path, times=times, group_events=[*EVENTS, *over])
+    found = rebalances(ended)
+    seen = (found.rebalances, found.revoked, found.assigned, found.commits_refused, round_count(ended))
+    assert tuple(one.value for one in seen) == counts
 
 
 def test_rebalances_can_be_asked_of_a_stretch(record):
@@ -168,6 +178,13 @@ def test_a_rebalance_ends_where_the_next_one_begins(tmp_path):
     events = [*JOINED, report(24, "d", "subscribed"), assigned(26, "d", 3)]
     first, second = rebalance_costs(group(tmp_path, STEADY, reports=events), 20)
     assert (first.t, first.until, second.t, second.until) == (22, 24, 24, 27)
+
+
+def test_what_a_member_loses_late_is_its_next_owners(tmp_path):
+    """The member b was given partition 0 at 20 s, and a reports at 21 s that it lost it: it never was without an owner."""
+    events = [assigned(20, "b", 0), given_up(21, "a", 0, event="lost"), report(50, "c", "subscribed"), assigned(54, "c")]
+    found = rebalance_costs(group(tmp_path, STEADY, reports=events), 20)
+    assert [(one.t, one.until, one.unowned_s) for one in found] == [(20, 22, 0), (50, 55, 0)]
 
 
 def test_new_partitions_force_a_rebalance(tmp_path):

@@ -13,7 +13,7 @@ from lab.inputs.events import Grow
 from lab.inputs.faults import Injection
 from lab.inputs.workload import Workload
 from lab.measure.drain import drain_time
-from lab.measure.lag import growth, hold
+from lab.measure.lag import growth, hold, moment
 from lab.measure.scaling import plateau
 from lab.measure.throughput import GRID_S, Throughput
 from lab.record.trial import Offsets
@@ -50,10 +50,32 @@ UNSETTLED = {"lag": FALLING, "replicas": REPLICAS[:2]}
 
 
 def test_the_cap_is_where_the_group_stands_longest(tmp_path):
-    """22 replicas from 1007 s, when they are Ready, to the last sample above 7,200, at 1018 s."""
+    """22 replicas from 1007 s, when they are Ready, to the first sample that is not above 7,200, at 1019 s."""
     found = plateau(build(tmp_path, lag=FALLING))
-    assert (found.standing_at.value, found.standing_s.value, found.lag.value) == (22, 11.0, 19_000)
+    assert (found.standing_at.value, found.standing_s.value, found.lag.value) == (22, 12.0, 19_000)
     assert found.rate.value == pytest.approx(2200)
+
+
+def test_the_cap_counts_only_while_lag_is_above_it(tmp_path):
+    """Above 400 from 10 s to 20 s and from 100 s to 120 s: in between nothing asks for more than the 4 pods."""
+    seen = lags({0: 0, 10: 500, 20: 0, 100: 600, 110: 500, 120: 0})
+    tables = {"transitions": built.replicas((0, 4, 4)), "samples": seen, "receipts": [receipt("a", 0, 130, 1300)]}
+    found = plateau(built.record(tmp_path, inputs={"policy": whole.scaled(100)}, times={"driving": 0, "ended": 130}, **tables))
+    assert (found.standing_at.value, found.standing_s.value, found.lag.value) == (4, 20, 600)
+    assert found.rate.value == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("at", "lag"), [(-3, 0), (-7, None), (2, 500), (3, None), (5, None), (6, 900), (17.5, 2000), (21, None)]
+)
+def test_lag_at_a_moment_is_between_the_samples_around_it(tmp_path, at, lag):
+    """Seen each second from 1000 s to 1020 s, and not from 1005 s to 1009 s: further from a sample nobody knows it."""
+    content, told = built.profile(1000, 30, (0, "baseline"), (3, "spike"))
+    seen = lags({1000 + n: 100 * n for n in range(21) if not 5 < n < 9})
+    rates = [{"bin_s": 0.2, "t": 1000.0, "series": "produced", "pod": "", "messages": 1.0}]
+    tables = {"transitions": built.replicas((990, 2, 2)), "group_events": told, "samples": seen, "rates": rates}
+    found = moment(built.record(tmp_path, inputs=content, times={"settling": 990, "ended": 1030}, **tables), at)
+    assert (found.lag.value, "lag was not seen" in found.lag.why) == (lag, lag is None)
 
 
 @pytest.mark.parametrize(
