@@ -3,7 +3,7 @@
 Hypothesis. A policy answers a tenfold spike: new pods are at work within 90 s, the backlog is drained, replicas do not flap,
 stay within the policy's bounds and the partitions, and come back; and every message is processed once.
 
-Method. One trial, from the floor until lag is gone and replicas are back there, at standard (faithful for peak lag alone). A
+Method. One trial, from the floor until lag is gone and replicas are back there, at standard. A
 short one: profile ``spike`` on ``lag-4500``, pods that take 30 s to start. A whole one: profile ``acceptance``, six bursts, the
 spike and the way back, on ``recommended``, pods that take 45 s (`tox -e acceptance`), in turns with one on range.
 
