@@ -167,6 +167,16 @@ def choice(*names: str) -> Kind:
     return Kind(convert, allowed, {"enum": [*names]})
 
 
+def _url(text: str) -> str:
+    from urllib.parse import urlsplit  # pods read their flags by this module, and no URL
+
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:  # a port that is none raises
+        raise ValueError(text)
+    return text
+
+
+URL = Kind(_url, "a URL such as http://localhost:9090")
 SWITCH = choice("on", "off")
 SEED = Kind(whole(0, 2**63 - 1), "a whole number from 0")
 ANY = Kind(str, "any text")

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from lab.errors import InputError, report, step, together
-from lab.flags import Kind, choice, number, whole
+from lab.flags import URL, Kind, choice, number, whole
 from lab.inputs import scale as scales
 from lab.inputs.manifests import Library
 from lab.inputs.scale import Scale
@@ -34,16 +33,6 @@ PATHS = ("results", "from-records", "replay-faults", *USER_FILES)  # options who
 ARCHIVED = "evidence:"  # before the name of a session of the archive, where a folder of records is asked for
 MOST_SEED = 999_999
 ANY, PATH = Kind(str, "any text"), Kind(Path, "a path")
-
-
-def _web(text: str) -> str:
-    parts = urlsplit(text)
-    if text and (parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0):  # a port that is none raises
-        raise ValueError(text)
-    return text
-
-
-WEB = Kind(_web, "an address such as http://prometheus:9090")
 
 
 @dataclass(frozen=True)
@@ -93,7 +82,7 @@ OPTIONS = {
     "bootstrap-servers": Option("HOST:PORT", "with --cluster existing: Kafka, as seen from here"),
     "pod-bootstrap-servers": Option("HOST:PORT", "Kafka, as seen from pods (default: the same)"),
     "kafka-settings": Option("FILE", "a login to Kafka: librdkafka's settings as JSON, or its file", ""),
-    "prometheus": Option("URL", "a Prometheus that scrapes the trial's pods (default: none, no data)", "", WEB),
+    "prometheus": Option("URL", "a Prometheus that scrapes the trial's pods (default: none, no data)", "", URL),
     "pod-image": Option("IMAGE", "the image of the lab's programs that nodes pull"),
     "topic": Option(
         "NAME", "your own topic there, with your own traffic: the lab's producer is off (default: one of the trial's)", ""

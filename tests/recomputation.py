@@ -13,13 +13,14 @@ import numpy as np
 import pyarrow.parquet as pq
 
 GRID_S, WINDOW_S, BEFORE_S, AFTER_S = 0.05, 1.0, 3.0, 30.0
+COMPARED = ("reaction", "worst dip", "messages that were not")  # objectives of the lab
 
 
 class Raw:
     """The tables of a record: receipts, the events of the log by partition, and the consumer's replicas."""
 
     def __init__(self, folder):
-        self.folder, self.trial = folder, json.loads((folder / "trial.json").read_text())
+        self.trial = json.loads((folder / "trial.json").read_text())
         self.receipts = pq.read_table(folder / "receipts.parquet").to_pandas()
         events = pq.read_table(folder / "ledger" / "events", columns=["partition", "ts"]).to_pandas()
         self.produced = {number: np.sort(own["ts"].to_numpy()) / 1e9 for number, own in events.groupby("partition")}
@@ -49,12 +50,14 @@ class Raw:
     def worst_dip(self):
         """How far a second falls below the best of the three before it, at most, within half a minute of a step up.
 
-        All the while each partition has messages that were produced and not done.
+        All the while each partition has messages that were produced and not done. NaN where there is no such second.
         """
         ups = [t for (_, one), (t, other) in pairwise(self.replicas) if other > one]
-        return max((self._fall(np.arange(t - BEFORE_S - WINDOW_S, t + AFTER_S, GRID_S)) for t in ups), default=None)
+        grids = (np.arange(t - BEFORE_S - WINDOW_S, t + AFTER_S, GRID_S) for t in ups)
+        return max((fall for grid in grids for fall in self._falls(grid)), default=np.nan)
 
-    def _fall(self, grid):
+    def _falls(self, grid):
+        """The fall of each second that is judged; seconds begin at the times of ``grid``."""
         done = {number: self._done(own, grid) for number, own in self.receipts.groupby("partition")}
         waiting = [np.searchsorted(self.produced[number], grid, side="right") - own for number, own in done.items()]
         busy = np.min(waiting, axis=0) > 0
@@ -62,10 +65,8 @@ class Raw:
         line = np.sum(list(done.values()), axis=0)
         rate = (line[width:] - line[:-width]) / WINDOW_S
         whole = np.array([busy[at : at + width + 1].all() for at in range(len(rate))])
-        falls = [
-            1 - rate[at] / rate[at - before : at].max() for at in range(before, len(rate)) if whole[at - before : at + 1].all()
-        ]
-        return max(falls, default=0.0)
+        judged = [at for at in range(before, len(rate)) if whole[at - before : at + 1].all()]
+        return [1 - rate[at] / rate[at - before : at].max() for at in judged]
 
     def _done(self, own, grid):
         """How many messages of these receipts are done by each time."""
@@ -83,9 +84,7 @@ def main(results):
         raw = Raw(folder)
         print(f"{folder.name}: reaction {raw.reaction_s():.2f} s, dip {raw.worst_dip():.3f}, not once {raw.not_once()}")
     for one in json.loads((results / "verdicts.json").read_text()):
-        if one["experiment"] == "acceptance" and one["objective"].startswith(
-            ("reaction", "worst dip", "messages that were not")
-        ):
+        if one["experiment"] == "acceptance" and one["objective"].startswith(COMPARED):
             print(f"the lab: {one['objective']} {one['measured']:.3f}, median of {one['runs']}")
 
 

@@ -14,7 +14,7 @@ from lab.commands import scrapes
 from lab.commands.sync import MOST_PARTITIONS
 from lab.commands.text import as_json
 from lab.errors import InputError
-from lab.flags import Flags, Kind, number, whole
+from lab.flags import URL, Flags, Kind, number, whole
 from lab.foresee import explain, live_hpa, sync
 from lab.foresee.explain import Explained, Explanation
 from lab.foresee.live_hpa import MORE_S, Series
@@ -39,7 +39,7 @@ def add_flags(parser: Flags) -> None:
     parser.flag("kubeconfig", str, None, "the file of --context [default: KUBECONFIG, else ~/.kube/config]", optional=True)
     text = "the live ScaledObject, or where several are in the file the one of this name, or NAMESPACE/NAME"
     parser.flag("name", str, "", text)
-    parser.flag("prometheus", scrapes.URL, None, "the URL of a Prometheus that scrapes kube-state-metrics", optional=True)
+    parser.flag("prometheus", URL, None, "the URL of a Prometheus that scrapes kube-state-metrics", optional=True)
     parser.flag("namespace", str, "default", "the namespace of the ScaledObject, for --prometheus and --context")
     text = "a selector of an exporter's lag, such as kafka_consumergroup_lag{topic=\"orders\"}, where Prometheus has no HPA's"
     parser.flag("query", str, "", text)

@@ -15,11 +15,10 @@ from lab import yamlfile
 from lab.commands import arrivals
 from lab.commands.arrivals import COUNTER, RATE, TIME, Arrivals, clock_of
 from lab.commands.explain import INSTANT
-from lab.commands.scrapes import URL
 from lab.commands.situation import writable
 from lab.commands.text import as_json, number, table
 from lab.errors import HELD, InputError, report, together
-from lab.flags import Flags, Kind, choice, whole
+from lab.flags import URL, Flags, Kind, choice, whole
 from lab.flags import number as numbers
 from lab.foresee import traffic
 from lab.foresee.traffic import GAP, SECOND_DIGITS, Errors, Phase, Traffic

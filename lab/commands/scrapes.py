@@ -16,12 +16,10 @@ from datetime import datetime
 from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from lab import yamlfile, yamltext
 from lab.audit.objects import listed, mapping
 from lab.errors import InputError, LabFault, report, together
-from lab.flags import Kind
 from lab.foresee.live_hpa import Sample
 from lab.foresee.queries import GROUPS, RENAMED
 from lab.inputs.hpa_spec import MAX_REPLICAS, HpaSpec
@@ -159,16 +157,6 @@ def rescales(events: Iterable[Mapping[str, Any]], hpa: str) -> list[tuple[float,
                 with suppress(ValueError):
                     found.add((instant(str(event.get(name))), int(size[2])))
     return sorted(found)
-
-
-def _url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:  # a port that is none raises
-        raise ValueError(text)
-    return text
-
-
-URL = Kind(_url, "a URL such as http://localhost:9090")
 
 
 class Prometheus:

@@ -23,14 +23,13 @@ from lab import clock
 from lab.commands import backtest
 from lab.commands.explain import INSTANT
 from lab.commands.profile import length
-from lab.commands.scrapes import URL
 from lab.commands.shadow_page import page
 from lab.commands.shadow_text import lines
 from lab.commands.situation import writable
 from lab.commands.sync import MOST_PARTITIONS
 from lab.commands.text import as_json
 from lab.errors import BREACHED, HELD, InputError, LabFault, report, together
-from lab.flags import NAME, Flags, whole
+from lab.flags import NAME, URL, Flags, whole
 from lab.flags import number as between
 from lab.foresee import shadow
 from lab.foresee.candidate import Comparison, Loop, Point

@@ -116,10 +116,7 @@ def _choose(objects: list[Document], where: object, name: str) -> Document:
             raise InputError("command line", _FLAG, name, f"a {KIND} of {where}: {names}")
     there = there or [one for one in objects if _meant(one.content)]
     if len(there) > 1:
-        raise Unusable(
-            where,
-            f"{len(there)} {KIND}s are in it: {names}; choose one with {_FLAG} (pytest: --lab-name)",
-        )
+        raise Unusable(where, f"{len(there)} {KIND}s are in it: {names}; choose one with {_FLAG} (pytest: --lab-name)")
     if not there:
         raise Unusable(where, _without([one.content for one in objects]))
     return _whole(there[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -72,11 +71,14 @@ def _if_all_was_seen(record: Record) -> float:
     changes = [(*pair, steps) for pair in pairwise(there) if (steps := _generations(*pair))]
     if missed := [change for change in changes if change[2] > 1]:
         lines = _rescaled(record)
-        for before, after, _ in (change for change in changes if change[2] == 1):
-            _take(lines, before, after, 1, range(sys.maxsize))
+        for change in changes:
+            if change not in missed:
+                _take(lines, *change)
         bounds = range(max(1, record.policy.min_replicas), record.policy.max_replicas + 1)
-        if not all(_take(lines, *change, bounds) for change in missed):
-            raise NoData("the watch did not see every change of the replicas")
+        for change in missed:
+            counts = _take(lines, *change)
+            if not counts or not all(count in bounds for count in counts):
+                raise NoData("the watch did not see every change of the replicas")
     return 0
 
 
@@ -96,10 +98,10 @@ def _rescaled(record: Record) -> list[Line]:
         return []
 
 
-def _take(lines: list[Line], before: Watched, after: Watched, steps: int, bounds: Collection[int]) -> bool:
-    """Take from ``lines`` those that lead from ``before`` to ``after`` in so many ``steps``; returns whether there were any.
+def _take(lines: list[Line], before: Watched, after: Watched, steps: int) -> list[int]:
+    """Take from ``lines`` those that lead from ``before`` to ``after`` in so many ``steps``; no line stands for two changes.
 
-    No line stands for two changes. Each step is within ``bounds``.
+    Returns the replicas after each step; none where no lines lead there.
     """
     first, last = (one.object["spec"]["replicas"] for one in (before, after))
     near = [place for place, line in enumerate(lines) if before.t - LOGGED_S < line.t < after.t + LOGGED_S]
@@ -107,10 +109,10 @@ def _take(lines: list[Line], before: Watched, after: Watched, steps: int, bounds
         places = near[begin : begin + steps]
         counts = [first, *(lines[place].replicas["desiredReplicas"] for place in places)]
         found = [lines[place].replicas["currentReplicas"] for place in places]
-        if found == counts[:-1] and counts[-1] == last and all(count in bounds for count in counts[1:]):
+        if found == counts[:-1] and counts[-1] == last:
             del lines[places[0] : places[-1] + 1]
-            return True
-    return False
+            return counts[1:]
+    return []
 
 
 @quantity("s", "time from the last fault to decisions that the model takes too", UNSCALED)

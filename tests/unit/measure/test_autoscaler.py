@@ -269,9 +269,9 @@ def test_an_hpa_that_decides_nothing_for_long_is_not_back():
     """Longer than the 15 s that a component has, and a sync. A policy that goes to zero has times without any."""
     away = replace(AWAY, t=BEGUN + 1, until=BEGUN + 2.2)
     syncs = synced(*[200] * 300)
-    for last_s, early in ((30, 0.3), (31, None)):
-        made = decided([one for one in syncs if one.at - BEGUN < 3], away, end=BEGUN + 2.5 + last_s / 2 + 0.5)
-        assert back_s(made).value == (None if early is None else pytest.approx(early))
+    until_2_5 = [one for one in syncs if one.at - BEGUN < 3]
+    assert back_s(decided(until_2_5, away, end=BEGUN + 2.5 + 15.5)).value == pytest.approx(0.3)
+    assert back_s(decided(until_2_5, away, end=BEGUN + 2.5 + 16)).value is None
     paused = [one for one in syncs if not 10 <= one.at - BEGUN < 26]
     assert back_s(decided(paused, away)).value == pytest.approx(23.8)
     assert back_s(decided(paused, away, floor=0)).value == pytest.approx(0.3)

@@ -67,7 +67,7 @@ def test_a_path_that_moves_the_root_is_refused(tmp_path: Path) -> None:
         (EXISTING[:3], "k", "--lab-bootstrap-servers: missing |"),
         ([EXISTING[0], *EXISTING[2:]], "k", "--scale: 'quick' | one whose times are real, as real"),
         ([*EXISTING, "--lab-kafka-settings=s3cret"], "k", "--lab-kafka-settings: '(not shown)' | a JSON object"),
-        ([*EXISTING, "--lab-prometheus=prom.staging"], "k", "--lab-prometheus: 'prom.staging' | an address such as http://"),
+        ([*EXISTING, "--lab-prometheus=prom.staging"], "k", "--lab-prometheus: 'prom.staging' | a URL such as http://"),
         (["--repeat=0"], None, "--lab-repeat: '0' | 1 to 10,000"),
         (["--lab-hpa-sync-s=0.5"], None, "--lab-hpa-sync-s: '0.5' | 1 to 60"),
         (["--lab-order-seed=-1"], None, "--lab-order-seed: '-1' | 0 to 999,999"),
