@@ -19,8 +19,7 @@ from lab.judge.aggregate import largest, total
 from lab.judge.measure import quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Comparison
-from lab.measure.commits import BACK_S
-from lab.measure.faults import injected
+from lab.measure.faults import BACK_S, injected
 from lab.measure.scaling import policy_excess
 from lab.model import hpa
 from lab.model.hpa import Controller

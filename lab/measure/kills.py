@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +25,9 @@ class ConsumerKill(Measure):
 
     The kill explains one copy of each message that the pod had processed before it and that another receipt covers later: the
     pod had not committed it, so it was processed again. A message below an offset that the group was seen to have committed in
-    between is none of these. ``unexplained`` are all other copies. ``oldest_s`` is from the first
-    processing of an explained one to the kill. ``standstill_s`` is missing when a partition never had a receipt again.
+    between is none of these; where no commit was seen, any may be one. ``unexplained`` are all other copies. ``oldest_s`` is
+    from the first processing of an explained one to the kill. ``standstill_s`` is missing when a partition never had a receipt
+    again.
     """
 
     t = detail(float, "the time of the kill")
@@ -47,7 +49,10 @@ def consumer_kill(record: Record) -> ConsumerKill:
     t, pod = kill.t, known(kill.pod, "pod that was killed")
     owned = record.owners(t).get(pod, frozenset())
     ledger, receipts = record.reconciliation, record.receipts
-    found = explained(record, [Loss(pod, t, -math.inf, t)], commits(record))
+    seen: Mapping[int, Commits] = {}
+    with suppress(NoData):
+        seen = commits(record)
+    found = explained(record, [Loss(pod, t, -math.inf, t)], seen)
     next_ends = [receipts[(receipts["partition"] == number) & (receipts["start"] > t)]["end"].min() for number in sorted(owned)]
     waited = None if any(end != end for end in next_ends) else max((float(end) - t for end in next_ends), default=None)
     return ConsumerKill(

@@ -27,6 +27,7 @@ from lab.record.reports import Commit, Report
 
 CONSUMER = "consumer"
 LAG, PARTITION_LAG = "kafka_consumergroup_lag_sum", "kafka_consumergroup_lag"
+COMMITTED = "kafka_consumergroup_current_offset"
 FEWEST = 3  # samples that a slope or a median is made of
 
 
@@ -53,9 +54,17 @@ class Views(Course):
     @cached_property
     def partition_lag(self) -> pd.DataFrame:
         """Each partition's lag as columns t, partition, lag, in order of time; empty without a sample."""
-        chosen = self._samples_of(PARTITION_LAG).sort_values("t", kind="stable")
+        return self._by_partition(PARTITION_LAG, "lag")
+
+    @cached_property
+    def committed(self) -> pd.DataFrame:
+        """What the group had committed of each partition as columns t, partition, offset; else like :attr:`partition_lag`."""
+        return self._by_partition(COMMITTED, "offset")
+
+    def _by_partition(self, metric: str, name: str) -> pd.DataFrame:
+        chosen = self._samples_of(metric).sort_values("t", kind="stable")
         partitions = {labels: int(json.loads(labels)["partition"]) for labels in chosen["labels"].unique()}
-        columns = {"t": chosen["t"], "partition": chosen["labels"].map(partitions), "lag": chosen["value"]}
+        columns = {"t": chosen["t"], "partition": chosen["labels"].map(partitions), name: chosen["value"]}
         return pd.DataFrame(columns).reset_index(drop=True)
 
     def _samples_of(self, metric: str) -> pd.DataFrame:

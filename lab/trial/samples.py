@@ -21,7 +21,7 @@ from lab.record.ledger.fold import arrow_schema
 
 # What a dashboard of seed 1's board and an HPA post-mortem need.
 METRICS = (
-    *("kafka_consumergroup_lag", "kafka_consumergroup_lag_sum"),  # of the lag exporter
+    *("kafka_consumergroup_lag", "kafka_consumergroup_lag_sum", "kafka_consumergroup_current_offset"),  # of the lag exporter
     *("consume_rate", "inflight", "assigned_partitions", "retrying_partitions"),  # of each consumer
     *("messages_processed_total", "messages_failed_total", "messages_dead_lettered_total"),
     *("rebalances_total", "rebalance_duration_seconds_sum", "rebalance_duration_seconds_count"),

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -22,12 +23,19 @@ from tests.unit.model.test_hpa_log import BEGUN, synced
 from . import whole
 from .built import deployment, lags, record, replicas, sample
 from .test_faults import AWAY, PLANNED, SCHEDULE, under
-from .test_kills import done, logged
+from .test_kills import done
 
 TO_ZERO = {
     "inputs": {"policy": whole.scaled(minReplicaCount=0), "faults": SCHEDULE},
     "transitions": replicas((0, 4, 4), (60, 0, 0)),
 }
+
+
+def logged(folder, partitions, times):
+    """Put events of these partitions and times, ns, into the ledger of the record in ``folder``."""
+    events = folder / "ledger" / "events"
+    events.mkdir(parents=True)
+    pd.DataFrame({"partition": partitions, "offset": range(len(times)), "ts": times}).to_parquet(events / "0.parquet")
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,10 @@ def test_labels_of_a_partitions_lag_are_parsed_once(tmp_path):
         sample(2, "kafka_consumergroup_lag", 7, partition="10", topic="t"),
         sample(1, "kafka_consumergroup_lag", 5, partition="2", topic="t"),
         sample(1, "kafka_consumergroup_lag_sum", 12),
+        sample(2, "kafka_consumergroup_current_offset", 30, partition="2", topic="t"),
     ]
     made = record(tmp_path, samples=rows)
+    assert made.committed.to_dict("list") == {"t": [2.0], "partition": [2], "offset": [30.0]}
     assert made.partition_lag.to_dict("list") == {"t": [1.0, 2.0], "partition": [2, 10], "lag": [5.0, 7.0]}
     assert made.lag.to_dict("list") == {"t": [1.0], "lag": [12.0]}
     with pytest.raises(NoData, match=r"1 samples of lag in 5.0 s"):
