@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from multiprocessing.reduction import ForkingPickler
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -20,6 +26,7 @@ from lab.errors import LabFault
 from lab.kafka.numbering import Numbering, numbering
 
 TIMEOUT_S = 10.0  # of a question
+DEADLINE_S = 60.0  # of a batch of questions, some of which come after others, by a process that may have to start
 BATCH = 10  # groups asked about at once: some 5 ms of work, during which the rest of the process waits
 _SILENT = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError.REQUEST_TIMED_OUT)
 
@@ -39,6 +46,7 @@ class PartitionLag:
 
 
 Answer = dict[int, PartitionLag | KafkaException]
+Question = tuple[list[tuple[str, str]], list[tuple[str, str]]]  # what is wanted, and of what the log's start too
 
 
 class GroupsReader:
@@ -119,6 +127,85 @@ class GroupsReader:
         for answer, place, lag in lacking:
             start = begins[place]
             answer[place[1]] = start if isinstance(start, KafkaException) else replace(lag, start=start)
+
+
+class GroupsProcess:
+    """A :class:`GroupsReader` in a process of its own, which is started anew after it ended. One thread may read at a time.
+
+    librdkafka 2.16's admin client can end its process when it asks about a group whose coordinator moves (#5040, #5397).
+    """
+
+    def __init__(self, bootstrap: str, settings: Mapping[str, str] | None = None) -> None:
+        self._of = bootstrap, dict(settings or {})
+        self._running: tuple[SpawnProcess, Connection] | None = None
+
+    def read(
+        self, wanted: Collection[tuple[str, str]], starts: Collection[tuple[str, str]] = ()
+    ) -> Iterator[dict[tuple[str, str], Answer | KafkaException]]:
+        """Like :meth:`GroupsReader.read`; ``KafkaException`` also says that the process ended, or was silent for DEADLINE_S."""
+        answers = self._ask((list(wanted), list(starts)))
+        while answers is not None:
+            yield answers
+            answers = self._ask(None)
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._running is not None:
+            process, pipe = self._running
+            self._running = None
+            pipe.close()
+            process.kill()
+            process.join()
+
+    def _ask(self, question: Question | None) -> dict[tuple[str, str], Answer | KafkaException] | None:
+        """The next batch of answers, to a new ``question`` or to the last one; None after the last. Raises what it raised."""
+        process, pipe = self._running = self._running or self._start()
+        try:
+            pipe.send(question)
+            if not pipe.poll(DEADLINE_S):
+                raise EOFError
+            answers = pipe.recv()
+        except (EOFError, OSError):
+            process.join(1)  # its end may be seen a moment after that of the pipe
+            ended = process.exitcode
+            self.close()
+            why = f"no answer within {DEADLINE_S:g} s" if ended is None else f"the process that asks ended with code {ended}"
+            raise KafkaException(KafkaError(KafkaError._FAIL, why)) from None
+        if isinstance(answers, Exception):
+            raise answers
+        return answers  # type: ignore[no-any-return]
+
+    def _start(self) -> tuple[SpawnProcess, Connection]:
+        context = multiprocessing.get_context("spawn")  # a fork would copy gRPC's threads
+        pipe, other = context.Pipe()
+        process = context.Process(target=_answer, args=(other, *self._of), daemon=True)
+        process.start()
+        other.close()  # or the end of the process would not end the pipe
+        return process, pipe
+
+
+def _answer(pipe: Connection, bootstrap: str, settings: Mapping[str, str]) -> None:
+    """Answer what comes through ``pipe`` until that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is told by the pipe
+    reader: GroupsReader | None = None
+    answers: Iterator[dict[tuple[str, str], Answer | KafkaException]] = iter(())
+    with suppress(EOFError, OSError):
+        while True:
+            question: Question | None = pipe.recv()
+            try:
+                reader = reader or GroupsReader(bootstrap, settings)
+                answers = answers if question is None else reader.read(*question)
+                pipe.send(next(answers, None))
+            except Exception as error:
+                pipe.send(error)
+
+
+def _error(code: int, text: str) -> KafkaException:
+    return KafkaException(KafkaError(code, text))
+
+
+# The client library's own classes can't be pickled by their names.
+ForkingPickler.register(KafkaException, lambda error: (_error, (error.args[0].code(), error.args[0].str())))
 
 
 class LagReader:

@@ -19,7 +19,7 @@ from lab.judge.aggregate import largest, total
 from lab.judge.measure import quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Comparison
-from lab.measure.faults import BACK_S, injected
+from lab.measure.faults import BACK_S, PARTS, end_of, injected, ready_again
 from lab.measure.scaling import policy_excess
 from lab.model import hpa
 from lab.model.hpa import Controller
@@ -28,6 +28,7 @@ from lab.record.ages import Floats, Lives
 from lab.record.course import ENDED
 from lab.record.store import Record
 from lab.record.tables import Watched
+from lab.record.trial import Fault
 
 SYNCS = 3  # of an HPA, from then on until it decides as the model does
 LOGGED_S = 1.0  # between a step in the HPA's log and the watch of it, either way
@@ -118,11 +119,12 @@ def _take(lines: list[Line], before: Watched, after: Watched, steps: int) -> lis
 def back_s(record: Record) -> float:
     """From the end of the last fault to the HPA's first sync from which on the model decides each as the controller did.
 
+    A fault of a pod that the HPA decides by is over when that pod is Ready again (:func:`lab.measure.faults.ready_again`).
     A controller that was started anew remembers nothing. It is not back while it decides nothing for a sync and the time that
     a component has to come back, unless the policy goes to zero, where none decides. There is no data for a trial without a
     schedule or without an HPA, and where the HPA's last sync is none that the model decides too, or long before the end.
     """
-    ends = [(one.t if one.until is None else one.until, one) for one in injected(record)]
+    ends = [(_over(record, one), one) for one in injected(record)]
     over = max((t for t, _ in ends), default=record.driven)
     begun = max((t for t, one in ends if (one.component, one.fault) == (CONTROLLERS, KILL)), default=-math.inf)
     controller = Controller(downscale_stabilization_s=record.scale.seconds(hpa.DEFAULTS.downscale_stabilization_s))
@@ -136,6 +138,11 @@ def back_s(record: Record) -> float:
     if back == len(found):
         raise NoData("after the last fault the HPA decided nothing, or at last otherwise than the model")
     return found[back][0]
+
+
+def _over(record: Record, one: Fault) -> float:
+    ready = ready_again(record, one) if one.component in PARTS else None
+    return end_of(one) if ready is None else max(end_of(one), ready)
 
 
 @quantity("syncs", "syncs before decisions that the model takes too, once all had time to come back")
@@ -202,5 +209,5 @@ def invariants(records: Sequence[Any]) -> Iterator[tuple[Comparison, str]]:
     if all(run.policy.hpa for runs in records for run in runs):
         yield (
             largest(map(late, records)) <= SYNCS,
-            f"{BACK_S:g} s and {SYNCS} syncs after the last fault the HPA decides as the model does",
+            f"{BACK_S:g} s and {SYNCS} syncs after all that was struck is Ready, the HPA decides as the model does",
         )

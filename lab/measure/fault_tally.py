@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from lab.errors import NoData
-from lab.inputs.faults import BACK_S, CONSUMER, CUT, DAEMONS, KILL, PODS, ROOTS, SLOW_BACK_S, STORE
+from lab.inputs.faults import BACK_S, CONSUMER, CUT, ROOTS, SLOW_BACK_S
 from lab.measure.commits import commits
-from lab.measure.faults import injected, losses, under_faults
+from lab.measure.faults import PARTS, end_of, injected, losses, ready_again, under_faults
 from lab.measure.kills import Loss, buried_again, explained
 from lab.model.hpa_log import FAILED
 from lab.record.store import Record
 from lab.record.trial import Fault
 
-PARTS = frozenset((*DAEMONS, *PODS)) - {CONSUMER, STORE}  # what KEDA and the HPA decide by and with
 MESSAGES = ("lost", "unseen", "unknown", "copies", "given_up", "unexplained")
 TOTALS = ("trials", "untold", "injections", "omitted", *MESSAGES)
 WORST = "standstill_s"
@@ -69,7 +68,7 @@ def followed(record: Record) -> list[Followed]:
         if one.component not in PARTS:
             found.append(Followed(one.component, one.fault, _standstill_s(record, one, produced), _scaling(record, one.t)))
             continue
-        over = _over(one)
+        over = end_of(one)
         others = [other for other in parts if other is not one and other.t < over and _back(record, other) > one.t]
         gaps = [later - earlier for earlier, later in pairwise(decided) if earlier < over and later > one.t]
         found.append(
@@ -99,23 +98,15 @@ def _scaling(record: Record, t: float) -> str:
     return ""
 
 
-def _over(one: Fault) -> float:
-    return one.t if one.until is None else one.until
-
-
 def _back(record: Record, one: Fault) -> float:
-    """When what was struck was surely at work again, epoch s. The kubelet waits longer before each restart of one container."""
-    if one.component in PODS and one.fault == KILL:
-        with suppress(NoData):
-            seen = sorted(at for pod in record.pods_of(one.component).values() for at in pod.readiness if at[0] > one.t)
-            if down := next((at for at, ready in seen if not ready), None):
-                return next((at for at, ready in seen if ready and at > down), record.end)
-    return _over(one) + (SLOW_BACK_S if one.component in ROOTS else BACK_S)
+    """When what was struck was surely at work again, epoch s."""
+    ready = ready_again(record, one)
+    return end_of(one) + (SLOW_BACK_S if one.component in ROOTS else BACK_S) if ready is None else ready
 
 
 def _between(one: Fault, times: Iterable[float]) -> int:
     """How many of ``times`` the fault lasts over."""
-    return sum(one.t < at <= _over(one) for at in times)
+    return sum(one.t < at <= end_of(one) for at in times)
 
 
 def _produced(record: Record) -> Mapping[tuple[int, int], float]:
@@ -141,7 +132,7 @@ def _standstill_s(record: Record, one: Fault, produced: Mapping[tuple[int, int],
             owned = record.owners(one.t).get(one.pod, frozenset())
         receipts = record.receipts
         if one.fault == CUT:  # its own of meanwhile arrived afterwards
-            receipts = receipts[(receipts["pod"] != one.pod) | (receipts["start"] > _over(one))]
+            receipts = receipts[(receipts["pod"] != one.pod) | (receipts["start"] > end_of(one))]
         later = receipts[receipts["partition"].isin(owned) & (receipts["start"] > one.t)]
     except NoData:
         return None

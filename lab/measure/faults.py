@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from lab.errors import NoData
-from lab.inputs.faults import CONSUMER, CUT, KILL, STOP, STORE, TERMINATE
+from lab.inputs.faults import CONSUMER, CUT, DAEMONS, KILL, PODS, STOP, STORE, TERMINATE
 from lab.inputs.inputs import PRODUCER
 from lab.judge.aggregate import total
 from lab.judge.measure import Measure, measure, number, quantity
@@ -21,6 +22,7 @@ from lab.record.store import Record
 from lab.record.trial import Fault
 
 BACK_S = 15.0  # by which a component that was struck works again: it starts in 3 s on a quiet machine
+PARTS = frozenset((*DAEMONS, *PODS)) - {CONSUMER, STORE}  # what KEDA and the HPA decide by and with
 LOST = "lost"  # how a member reports that it was given up, and its partitions with it
 SOURCE = "the schedule of faults (lab.inputs.faults)"
 
@@ -84,6 +86,26 @@ def injected(record: Record) -> list[Fault]:
     return [one for one in record.trial.faults if one.injection is not None and not one.skipped]
 
 
+def end_of(one: Fault) -> float:
+    """When a fault was over, epoch s; one that takes no time is over as it begins."""
+    return one.t if one.until is None else one.until
+
+
+def ready_again(record: Record, one: Fault) -> float | None:
+    """When the pod that a fault struck was Ready again, epoch s; None where it was not seen to be anything else.
+
+    A container that ends is started anew after 10 s, and after twice as long each time that it ends again, up to 300 s
+    (https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy).
+    """
+    if one.component in PODS:
+        with suppress(NoData):
+            seen = sorted(at for pod in record.pods_of(one.component).values() for at in pod.readiness if at[0] > one.t)
+            down = next((at for at, ready in seen if not ready), math.inf)
+            if down <= end_of(one) + BACK_S:
+                return next((at for at, ready in seen if ready and at > down), record.end)
+    return None
+
+
 def losses(record: Record) -> Iterator[Loss]:
     """What each fault may have kept from being committed by a consumer, in order: nothing of before the pod's last fault."""
     given_up = [one for one in record.handovers if one.event in TAKEN]
@@ -101,11 +123,11 @@ def _victims(record: Record, one: Fault, given_up: Sequence[Report], started: Se
         return
     if (one.component, one.fault) == (STORE, KILL):  # each ends at its next write, and starts anew
         left = {told.pod for told in record.reports("left") if told.t <= one.t}
-        back = (one.t if one.until is None else one.until) + BACK_S
+        back = end_of(one) + BACK_S
         for pod in record.owners(one.t).keys() - left:
             yield pod, next((told.t for told in started if told.pod == pod and one.t < told.t < back), one.t)
     elif one.component == CONSUMER and one.pod is not None and one.fault in (KILL, STOP, CUT, TERMINATE):
-        until = one.t if one.until is None else one.until
+        until = end_of(one)
         noticed = [told for told in given_up if told.pod == one.pod and told.t > one.t]
         if one.fault == STOP:
             until = next((told.t for told in noticed if told.event == LOST and until < told.t < until + BACK_S), until)

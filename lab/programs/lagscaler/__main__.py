@@ -18,7 +18,7 @@ from prometheus_client import REGISTRY
 from lab.errors import InputError
 from lab.flags import Flags, number, whole
 from lab.inputs.triggers.persistent_lag import cluster
-from lab.kafka.lag import GroupsReader
+from lab.kafka.lag import GroupsProcess
 from lab.kafka.login import client_settings
 from lab.programs.lagscaler import service
 from lab.programs.lagscaler.metrics import Metrics, Triggers
@@ -96,7 +96,7 @@ async def run(
             settle()
 
     def start(servers: str) -> Sampler:
-        sampler = Sampler(servers, registry, lambda servers: GroupsReader(servers, settings=settings), sampled)
+        sampler = Sampler(servers, registry, lambda servers: GroupsProcess(servers, settings), sampled)
         sampler.start()
         return sampler
 

@@ -1,4 +1,4 @@
-"""Samples one Kafka cluster: one thread, one admin connection, and all that is due in one reading."""
+"""Samples one Kafka cluster: one thread, one process with an admin connection, and all that is due in one reading."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import KafkaException
 
-from lab.kafka.lag import BATCH, Answer, GroupsReader
+from lab.kafka.lag import BATCH, Answer, GroupsProcess
 from lab.programs.lagscaler.registry import Registry, State
 
 log = logging.getLogger("lab.programs.lagscaler")
@@ -27,14 +27,14 @@ class Sampler(threading.Thread):
         self,
         servers: str,
         registry: Registry,
-        connect: Callable[[str], GroupsReader],
+        connect: Callable[[str], GroupsProcess],
         sampled: Callable[[float, int, int, int], None],
         wall: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(name=f"sampler {servers}", daemon=True)
         self._servers, self._registry, self._connect = servers, registry, connect
         self._sampled, self._wall = sampled, wall
-        self._reader: GroupsReader | None = None
+        self._reader: GroupsProcess | None = None
         self._ending = False
         self._woken = threading.Event()
         self._said = ""
@@ -50,6 +50,12 @@ class Sampler(threading.Thread):
 
     def run(self) -> None:
         """Read what is due now, and then whenever something is due."""
+        try:
+            self._read_what_is_due()
+        finally:
+            self._disconnect()
+
+    def _read_what_is_due(self) -> None:
         while not self._ending:
             states = self._registry.of(self._servers)
             if not states:
@@ -95,11 +101,16 @@ class Sampler(threading.Thread):
             took += self._registry.clock() - begun
             failed += self._fault(f"Kafka at {self._servers}: {error.args[0].str()}", waiting)
         except Exception as error:  # an unforeseen error costs this reading, and never the next ones
-            self._reader = None
+            self._disconnect()
             failed += self._fault(f"the reading of Kafka at {self._servers} failed: {error!r}", waiting, error)
         else:
             self._say("")
         self._sampled(took, len(due), failed, new)
+
+    def _disconnect(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
 
     @staticmethod
     def _give(states: Sequence[State], answer: Answer | KafkaException, at: float) -> int:

@@ -1,5 +1,8 @@
 """What the readers of lag make of a leader that has died, by a client that answers as librdkafka 2.16 then does."""
 
+import multiprocessing
+import os
+import signal
 from concurrent.futures import Future
 from types import SimpleNamespace
 
@@ -8,7 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, KafkaE
 
 from lab.errors import LabFault
 from lab.kafka import lag
-from lab.kafka.lag import GroupsReader, LagReader, PartitionLag
+from lab.kafka.lag import BATCH, GroupsProcess, GroupsReader, LagReader, PartitionLag
 from lab.kafka.numbering import Numbering
 
 ENDS, COMMITTED, ALIVE, DEAD = {0: 10}, 4, 0, 1
@@ -113,3 +116,54 @@ def test_a_topic_that_was_deleted_is_not_made_again_by_asking(broker):
         for answer in next(reader.read(wanted)).values():
             assert isinstance(answer, KafkaException)
         assert list(client.list_topics(timeout=10).topics) == []
+
+
+@pytest.fixture
+def process(broker):
+    """A reader in a process of its own."""
+    reader = GroupsProcess(broker[1])
+    yield reader
+    reader.close()
+
+
+def test_a_process_of_its_own_answers_like_the_reader(process):
+    """In batches, and with the errors of each group."""
+    wanted = [(f"group-{number}", "gone") for number in range(BATCH + 1)]
+    batches = list(process.read(wanted))
+    assert [len(batch) for batch in batches] == [BATCH, 1]
+    answers = {pair: answer for batch in batches for pair, answer in batch.items()}
+    assert answers.keys() == set(wanted)
+    assert {answer.args[0].code() for answer in answers.values()} == {KafkaError.UNKNOWN_TOPIC_OR_PART}
+    assert list(process.read([])) == []
+
+
+def test_a_process_that_ended_costs_a_question_and_is_started_anew(process):
+    """As librdkafka ends it where a coordinator moves."""
+    assert list(process.read([("enrich", "gone")]))
+    (child,) = multiprocessing.active_children()
+    child.kill()
+    with pytest.raises(KafkaException, match="the process that asks ended with code -9"):
+        list(process.read([("enrich", "gone")]))
+    assert list(process.read([("enrich", "gone")]))
+    process.close()
+    assert multiprocessing.active_children() == []
+
+
+def test_a_process_that_says_nothing_is_ended(process, monkeypatch):
+    """It is stopped, and would never answer."""
+    assert list(process.read([("enrich", "gone")]))
+    (child,) = multiprocessing.active_children()
+    os.kill(child.pid, signal.SIGSTOP)
+    monkeypatch.setattr(lag, "DEADLINE_S", 0.2)
+    with pytest.raises(KafkaException, match=r"no answer within 0\.2 s"):
+        list(process.read([("enrich", "gone")]))
+    assert multiprocessing.active_children() == []
+
+
+def test_what_the_reader_raises_is_raised(broker):
+    """Settings that the client library does not take, each time that it is asked."""
+    reader = GroupsProcess(broker[1], {"no.such.setting": "1"})
+    for _ in range(2):
+        with pytest.raises(KafkaException, match=r"no\.such\.setting"):
+            list(reader.read([("enrich", "gone")]))
+    reader.close()

@@ -273,6 +273,27 @@ def test_an_hpa_is_back_once_its_decisions_are_the_models():
     assert back_s(decided(soon, replace(away, t=2.0, until=2.2))).value == pytest.approx(2.8)
 
 
+@pytest.mark.parametrize(
+    ("component", "readiness", "back"),
+    [
+        ("lag-scaler", [(-9, True), (1.5, False), (20, True)], 6),  # the kubelet let it wait
+        ("lag-scaler", [(1.5, False), (2, True), (3, False), (20, True)], 23.8),  # it was Ready, and ended of itself
+        ("lag-scaler", [(17.5, False), (20, True)], 23.8),  # too late to be the fault's
+        ("lag-scaler", [(-9, False), (0, True)], 23.8),
+        ("lag-scaler", [(1.5, False)], None),  # it never was again
+        ("store", [(1.5, False), (20, True)], 23.8),  # no decision is made by it
+        ("keda-operator", [(1.5, False), (20, True)], 23.8),  # it is no pod
+    ],
+)
+def test_an_hpa_may_wait_for_a_pod_that_was_struck_until_it_is_ready(component, readiness, back):
+    """It decides from 26 s on, and the pod was stopped from 1 to 2.2 s."""
+    stopped = replace(AWAY, fault="sigstop", component=component, t=BEGUN + 1, until=BEGUN + 2.2)
+    found = decided([one for one in synced(*[200] * 300) if not 1 < one.at - BEGUN < 26], stopped)
+    pod = SimpleNamespace(readiness=tuple((BEGUN + at, ready) for at, ready in readiness))
+    found.pods_of = lambda app: {"x": pod} if app == component else {}
+    assert back_s(found).value == (None if back is None else pytest.approx(back))
+
+
 def test_an_hpa_that_decides_nothing_for_long_is_not_back():
     """Longer than the 15 s that a component has, and a sync. A policy that goes to zero has times without any."""
     away = replace(AWAY, t=BEGUN + 1, until=BEGUN + 2.2)

@@ -101,7 +101,8 @@ STRUCK = Fault(125.0, "sigkill", "x", component="lag-exporter", injection=PLANNE
         (STRUCK, ((100.0, True), (126.0, False), (139.0, True)), True),
         (STRUCK, ((100.0, False), (110.0, True), (126.0, False), (145.0, True)), False),  # what was before says nothing
         (STRUCK, ((125.0, False), (126.0, True), (127.0, False), (145.0, True)), False),
-        (replace(STRUCK, fault="sigstop", until=130.0), ((126.0, False), (145.0, True)), True),  # it goes on by itself
+        (replace(STRUCK, fault="sigstop", until=130.0), ((131.0, False), (145.0, True)), False),  # it ended as it went on
+        (replace(STRUCK, fault="sigstop", until=130.0), ((145.5, False), (150.0, True)), True),  # long after
     ],
 )
 def test_what_is_not_back_is_away(tmp_path, exporter, readiness, alone):
