@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.client.rest import RESTClientObject
@@ -61,7 +62,17 @@ class _Impatient(RESTClientObject):
 
 def connect(kubeconfig: Path, context: str | None = None) -> client.ApiClient:
     """A new client of the apiserver in ``kubeconfig``, every call of which ends. Raises ``ConfigException``."""
-    api: client.ApiClient = config.new_client_from_config(str(kubeconfig), context)
+    try:
+        api: client.ApiClient = config.new_client_from_config(str(kubeconfig), context)
+    except (
+        AttributeError,
+        KeyError,
+        OSError,
+        TypeError,
+        ValueError,
+        yaml.YAMLError,
+    ) as error:  # it checks no type of what it reads
+        raise config.ConfigException(f"not a kubeconfig that can be used: {one_line(str(error))}") from None
     # A busy apiserver says when to come again, and is asked; what fails otherwise is for the caller to try again.
     api.configuration.retries = _Soon(3, connect=0, read=0, other=0)
     api.rest_client = _Impatient(api.configuration)

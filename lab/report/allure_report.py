@@ -29,7 +29,7 @@ from lab import paths
 from lab.errors import InputError, LabFault
 from lab.report import allure_input, changes, session, session_page
 from lab.report.session import ID, Session
-from lab.report.trend import trend
+from lab.report.trend import is_session, trend
 from lab.wait import reporting
 
 log = logging.getLogger("lab.report")
@@ -85,7 +85,7 @@ def build(results: Path) -> Report:
     history = results / "history.jsonl"
     with FileLock(results / LOCK), _scratch(results, "report") as scratch:
         made, kept = scratch / "report", scratch / "history.jsonl"
-        earlier = history.read_text(encoding="utf-8").splitlines(keepends=True) if history.is_file() else []
+        earlier = _earlier(history)
         if (target / MARK).is_file() and (target / MARK).read_text() == mark:  # these very results were reported already
             earlier = earlier[:-1]
         kept.write_text("".join(earlier), encoding="utf-8")
@@ -108,6 +108,15 @@ def build(results: Path) -> Report:
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
     lines = history.read_text(encoding="utf-8").splitlines()
     return Report(target / "index.html", one_file, size, _page(results, found, lines, mark) if found else None)
+
+
+def _earlier(history: Path) -> list[str]:
+    """The lines of the sessions before. One that is none, as a disk that was full leaves it, is left out, which is said."""
+    lines = history.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) if history.is_file() else []
+    kept = [line for line in lines if is_session(line)]
+    if len(kept) < len(lines):
+        log.warning("%s: %d of %d lines are no sessions, and are left out", history, len(lines) - len(kept), len(lines))
+    return kept
 
 
 def _page(results: Path, found: Session, history: list[str], mark: str) -> Path:

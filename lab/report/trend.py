@@ -88,5 +88,16 @@ def trend(session: Session, history: Sequence[str]) -> Table | None:
     return Table(head, rows, frozenset(range(3, len(head))))
 
 
+def is_session(line: str) -> bool:
+    """Whether a line of history.jsonl is a session's: an object with its time (ms), its tests, and its numbers by name."""
+    try:
+        one = json.loads(line)
+        _when(one["timestamp"])
+        numbers = one.get("metrics", {}).values()
+        return isinstance(one["testResults"], dict) and all(isinstance(value, int | float) for value in numbers)
+    except (AttributeError, KeyError, OSError, OverflowError, TypeError, ValueError):
+        return False
+
+
 def _when(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M")

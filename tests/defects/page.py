@@ -19,6 +19,7 @@ import tests.defects
 from lab import paths
 from lab.archive import lock
 from lab.components.build import KEDA, KUBERNETES
+from lab.inputs.faults import BROKER, TERMINATE
 from lab.measure.fault_tally import SCALING, TOTALS, WORST, together
 from lab.report.tables import Cell, Table
 from tests import pages
@@ -41,8 +42,8 @@ words "cured upstream". The test has the whole answer: what users report, what i
 {others}
 """
 FAULTS = """## What do faults do to a group that scales?
-{injections} [faults](write-an-experiment.md#faults) struck in {trials} trials at [quick scale](scale.md), in which bursts
-scale a group out and in. Of all messages {lost} were lost, {unseen} were left unread, and of {unknown} the producer never
+{injections} [faults](write-an-experiment.md#faults) struck in {trials} trials at [quick or medium scale](scale.md), in which
+bursts scale a group out and in. Of all messages {lost} were lost, {unseen} were left unread, and of {unknown} the producer never
 learned whether they were stored. {copies} were processed a second time. In {unexplained} of these cases nothing explains it,
 and in {given_up} the group had given up a member that nothing had struck. In all others the struck consumer had not committed
 the message yet.{untold}
@@ -58,13 +59,16 @@ A broker's disk is full by a limit on the size of its files (RLIMIT_FSIZE).
 {struck}
 
 For a consumer, the longest standstill is the longest time that a message waited in one of its partitions. For a part of the
-control plane, it is the longest time between two decisions of the HPA, which are due twice a second at this scale. For
+control plane, it is the longest time between two decisions of the HPA, which are due each second or half second. For
 anything else, it is the longest time that a message waited in any partition. Faults overlap, so another one may be the cause
 of a standstill.{scaling}
 
+The kubelet lets a container that ended wait before its next start, at first 10 s and then twice as long each time. A lag
+scaler that ended five times in three minutes was away for 80 s, and the HPA decided again 62 s after the last fault.
+
 ## What do KEDA and the HPA do while a part of the control plane is away?
 These are the faults above during which nothing else of the control plane was away. A sync is the HPA's turn to decide: one
-is due twice a second at this scale, and every 15 s in a cluster with default settings. A sync *fails* when it gets an error
+is due each second or half second here, and every 15 s in a cluster with default settings. A sync *fails* when it gets an error
 in place of a metric. Where syncs neither decide nor fail, the HPA waits for an answer, or its controller is away.
 The group's trigger is kafka, or the lag scaler where that is struck: of a prometheus, cpu or memory trigger the rows of
 Prometheus, the exporter, kube-state-metrics and metrics-server say nothing.
@@ -82,6 +86,7 @@ HOW = {
     **{"cut": "cut off from the broker, by a proxy", "delay": "slow to the broker, by a proxy"},
     "loss": "loses packets to the broker, by a proxy",
 }
+ROLLED = {(BROKER, TERMINATE): "told to end, and started anew"}
 DECIDES = 0.5  # of the syncs that were due
 NOTE = (
     f"Each is a test of its own at KEDA {KEDA} (tox -e defects), which this session did not run. docs/known-behaviours.md has "
@@ -136,7 +141,7 @@ def faults(tallies: Collection[dict[str, Any]]) -> str:
     if not tallies:
         return ""
     totals = together(tallies)
-    named = [(f"{row['component']} | {HOW.get(row['kind'], row['kind'])}", row) for row in totals["struck"]]
+    named = [(f"{row['component']} | {_how(row['component'], row['kind'])}", row) for row in totals["struck"]]
     struck = [f"| {name} | {row['injections']:,} | {_seconds(row[WORST])} | {row['copies']:,} |" for name, row in named]
     away = [f"| {name} | {_away(row)} |" for name, row in named if row["due"] >= 1]
     untold = f" {totals['untold']} of the trials left no record of it." if totals["untold"] else ""
@@ -145,6 +150,10 @@ def faults(tallies: Collection[dict[str, Any]]) -> str:
     scaling = f" Of {seen['injections']:,} of them {out:,} struck while the group scaled out and {back:,} while it scaled in."
     shown = {name: f"{totals[name]:,}" for name in TOTALS} | {"untold": untold, "scaling": scaling if seen["trials"] else ""}
     return FAULTS.format(**shown, struck="\n".join(struck), away="\n".join(away))
+
+
+def _how(component: str, kind: str) -> str:
+    return ROLLED.get((component, kind)) or HOW.get(kind, kind)
 
 
 def _seconds(value: float | None) -> str:

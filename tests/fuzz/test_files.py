@@ -14,9 +14,11 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kubernetes.config import ConfigException
 
 from lab import paths, yamlfile
-from lab.errors import LONGEST, InputError
+from lab.cluster import apply
+from lab.errors import LONGEST, InputError, one_line
 from lab.foresee import sync
 from lab.foresee.group import Consumers
 from lab.foresee.scaler import Scaler
@@ -140,6 +142,19 @@ def a_sync(content):
     sync.sync(scaled, [known.get(type(one), Fraction(1)) for one in scaled.triggers], 2, sync.memory((), 0))
 
 
+def a_kubeconfig(folder):
+    """A client of the context ``here`` of the file in ``folder``; the library says itself what it lacks."""
+    try:
+        apply.connect(folder / "kubeconfig", "here").close()
+    except ConfigException as error:
+        raise InputError(folder / "kubeconfig", "context", "here", one_line(str(error))) from None
+
+
+KUBECONFIG = {
+    "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1", "certificate-authority-data": "aGVsbG8="}}],
+    "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "n"}}],
+    "users": [{"name": "u", "user": {"token": "t"}}],
+}
 GROUP = {"bootstrapServers": "b:1", "consumerGroup": "g", "topic": "t"}
 TRIGGERS = [
     {"type": "kafka", "metadata": GROUP | {"partitionLimitation": "1,2-4"}},
@@ -179,6 +194,7 @@ PARSERS = {
     "scales": (a_file(lambda: scales.load("quick")), committed("profiles/scales.yaml")),
     "lag scaler": (lambda content: lag_scaler.parse(content, FILE), LASTING),
     "trial.json": (written(seal.FILE, trial.read), [FULL.to_json()]),
+    "kubeconfig": (written("kubeconfig", a_kubeconfig), [KUBECONFIG]),
     "session.json": (written(session.FILE, session.read), [json.loads(json.dumps(asdict(SESSION), default=sorted))]),
 }
 

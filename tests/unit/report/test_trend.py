@@ -12,7 +12,7 @@ import pytest
 from lab.errors import InputError
 from lab.report import changes
 from lab.report.changes import Change, Changes
-from lab.report.trend import SPEED, main_numbers, speed_metric, trend
+from lab.report.trend import SPEED, is_session, main_numbers, speed_metric, trend
 from tests.unit.report.sessions import BREACHED, HEAD, HELD, INVALID, INVARIANT, NO_DATA, session
 
 KEY = main_numbers(session([HELD]))[0].key
@@ -54,6 +54,24 @@ def test_a_trend_has_a_column_for_each_session_that_has_the_number() -> None:
     assert table is not None
     assert list(table.head) == ["experiment", "number", "unit", "2023-11-14 22:13", "2023-11-16 22:13", "now"]
     assert [cell.text for cell in table.cells[0]][2:] == ["s", "80", "75.5", "71.2"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"timestamp": value} for value in (None, "x", [], {}, float("nan"), float("inf"), 1e300)),
+        *({"metrics": value} for value in (None, [], "x", 1, {"a": "x"}, {"a": None}, {"a": [1]})),
+        *({"testResults": value} for value in (None, [], "x")),
+    ],
+)
+def test_a_line_of_history_that_is_no_session_is_seen(changed: dict[str, object]) -> None:
+    """Whatever a part of it is, or where its end or all of it is lost."""
+    whole = line(0, **{KEY: 80.0})
+    assert is_session(whole)
+    assert not is_session(json.dumps(json.loads(whole) | changed))
+    lost = {name: value for name, value in json.loads(whole).items() if name not in changed}
+    assert is_session(json.dumps(lost)) is ("metrics" in changed)
+    assert not any(map(is_session, (whole[:-1], "", "[]", "1", "null", '"x"')))
 
 
 def test_the_speed_of_the_machine_stands_beside_the_numbers() -> None:
