@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import signal
 import sys
@@ -24,6 +25,7 @@ GIB = 2**30
 LEAST_HEAP, MOST_HEAP = 1 * GIB, 8 * GIB  # beyond it a ledger of 100 million gains nothing
 SHARE = 4  # of the memory that is free the heap gets a part; Python's workers, Arrow and the page cache have the rest
 BATCH = 100_000  # rows that go to a Python worker at a time: a call for each 10,000 costs half as much again
+logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what fails it raises too; the rest is how connections end
 _lock = threading.Lock()
 _cancelled: set[str] = set()  # the runs of queries
 _made: list[SparkSession] = []  # at most one: PySpark's own getActiveSession knows only the calling thread's
@@ -71,14 +73,14 @@ def _start(master: str, heap: str, log_level: str, long: bool) -> SparkSession:
     os.environ["JAVA_HOME"] = str(Path(jars.java(for_spark=True)).resolve().parent.parent)
     scratch = runs.open_run()
     atexit.register(processes.clear, scratch)  # before Spark registers its own, so it runs after it
-    logging = scratch / "log4j2.properties"
-    logging.write_text(jars.log4j(log_level))
+    log4j = scratch / "log4j2.properties"
+    log4j.write_text(jars.log4j(log_level))
     jvm = _LONG if long else _SHORT
     settings = {
         "spark.driver.memory": heap,
         "spark.driver.maxResultSize": "0",  # the ends of millions of receipts
         "spark.jars": ",".join(map(str, jars.spark_kafka())),
-        "spark.driver.extraJavaOptions": f"{jvm} -Dlog4j2.configurationFile={logging} -Djava.io.tmpdir={scratch}",
+        "spark.driver.extraJavaOptions": f"{jvm} -Dlog4j2.configurationFile={log4j} -Djava.io.tmpdir={scratch}",
         "spark.executor.extraJavaOptions": jvm,  # of workers elsewhere; a local master has none
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
