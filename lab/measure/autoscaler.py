@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from lab.errors import NoData
-from lab.inputs.faults import CONSUMER, CONTROLLERS, KILL
+from lab.inputs.faults import CONSUMER, CONTROLLERS, EXPORTER, KILL, LAG_SCALER
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.external import PersistentLag
 from lab.inputs.triggers.kafka import Kafka
-from lab.inputs.triggers.parsing import topic_places
+from lab.inputs.triggers.parsing import Trigger, topic_places
+from lab.inputs.triggers.prometheus import Prometheus
 from lab.judge.aggregate import largest, total
 from lab.judge.measure import quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Comparison
-from lab.measure.faults import BACK_S, PARTS, end_of, injected, ready_again
+from lab.measure.faults import BACK_S, end_of, injected, ready_again
 from lab.measure.scaling import policy_excess
 from lab.model import hpa
 from lab.model.hpa import Controller
@@ -31,6 +32,7 @@ from lab.record.tables import Watched
 from lab.record.trial import Fault
 
 SYNCS = 3  # of an HPA, from then on until it decides as the model does
+FEEDS = {LAG_SCALER: PersistentLag, EXPORTER: Prometheus}  # pods without which such a trigger has no value
 LOGGED_S = 1.0  # between a step in the HPA's log and the watch of it, either way
 RECENT_S = 2.0  # a step to 0 is seen so late after the poll that it is decided by, and lag is scraped twice a second
 
@@ -119,7 +121,7 @@ def _take(lines: list[Line], before: Watched, after: Watched, steps: int) -> lis
 def back_s(record: Record) -> float:
     """From the end of the last fault to the HPA's first sync from which on the model decides each as the controller did.
 
-    A fault of a pod that the HPA decides by is over when that pod is Ready again (:func:`lab.measure.faults.ready_again`).
+    A fault of a pod that a trigger's value comes from is over when that is Ready (:func:`lab.measure.faults.ready_again`).
     A controller that was started anew remembers nothing. It is not back while it decides nothing for a sync and the time that
     a component has to come back, unless the policy goes to zero, where none decides. There is no data for a trial without a
     schedule or without an HPA, and where the HPA's last sync is none that the model decides too, or long before the end.
@@ -140,8 +142,13 @@ def back_s(record: Record) -> float:
     return found[back][0]
 
 
+def _triggers(record: Record) -> Sequence[Trigger]:
+    return record.policy.triggers if isinstance(record.policy, ScaledObject) else ()
+
+
 def _over(record: Record, one: Fault) -> float:
-    ready = ready_again(record, one) if one.component in PARTS else None
+    feeds = FEEDS.get(one.component)
+    ready = ready_again(record, one) if feeds and any(isinstance(each, feeds) for each in _triggers(record)) else None
     return end_of(one) if ready is None else max(end_of(one), ready)
 
 
@@ -184,8 +191,7 @@ def _active(record: Record, t: float, waiting: float) -> bool:
 
     There is no data for a trigger that is active from an age on.
     """
-    policy, topics = record.policy, record.inputs.workload.topics
-    triggers = policy.triggers if isinstance(policy, ScaledObject) else ()
+    topics, triggers = record.inputs.workload.topics, _triggers(record)
     kinds = (Kafka, PersistentLag)
     on_lag = [(one, place) for one, place in zip(triggers, topic_places(triggers), strict=True) if isinstance(one, kinds)]
     for one, place in on_lag:
@@ -209,5 +215,5 @@ def invariants(records: Sequence[Any]) -> Iterator[tuple[Comparison, str]]:
     if all(run.policy.hpa for runs in records for run in runs):
         yield (
             largest(map(late, records)) <= SYNCS,
-            f"{BACK_S:g} s and {SYNCS} syncs after all that was struck is Ready, the HPA decides as the model does",
+            f"{BACK_S:g} s and {SYNCS} syncs after the last fault, or its scaler is Ready, the HPA decides as the model does",
         )

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from lab.errors import NoData
-from lab.inputs.faults import BACK_S, CONSUMER, CUT, ROOTS, SLOW_BACK_S
+from lab.inputs.faults import BACK_S, CONSUMER, CUT, DAEMONS, PODS, ROOTS, SLOW_BACK_S, STORE
 from lab.measure.commits import commits
-from lab.measure.faults import PARTS, end_of, injected, losses, ready_again, under_faults
+from lab.measure.faults import end_of, injected, losses, ready_again, under_faults
 from lab.measure.kills import Loss, buried_again, explained
 from lab.model.hpa_log import FAILED
 from lab.record.store import Record
 from lab.record.trial import Fault
 
+PARTS = frozenset((*DAEMONS, *PODS)) - {CONSUMER, STORE}  # what KEDA and the HPA decide by and with
 MESSAGES = ("lost", "unseen", "unknown", "copies", "given_up", "unexplained")
 TOTALS = ("trials", "untold", "injections", "omitted", *MESSAGES)
 WORST = "standstill_s"

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from lab.errors import NoData
-from lab.inputs.faults import CONSUMER, CUT, DAEMONS, KILL, PODS, STOP, STORE, TERMINATE
+from lab.inputs.faults import CONSUMER, CUT, KILL, PODS, STOP, STORE, TERMINATE
 from lab.inputs.inputs import PRODUCER
 from lab.judge.aggregate import total
 from lab.judge.measure import Measure, measure, number, quantity
@@ -22,7 +22,6 @@ from lab.record.store import Record
 from lab.record.trial import Fault
 
 BACK_S = 15.0  # by which a component that was struck works again: it starts in 3 s on a quiet machine
-PARTS = frozenset((*DAEMONS, *PODS)) - {CONSUMER, STORE}  # what KEDA and the HPA decide by and with
 LOST = "lost"  # how a member reports that it was given up, and its partitions with it
 SOURCE = "the schedule of faults (lab.inputs.faults)"
 

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lab.inputs.faults import CONTROLLERS
+from lab.inputs.policy import parse
 from lab.inputs.scale import Scale
 from lab.judge.measure import Runs
 from lab.measure.autoscaler import back_s, fewest_waiting, invariants, late, outside_bounds, stranded
@@ -110,9 +111,9 @@ def test_lag_of_which_nobody_knows_what_triggers_count_of_it_is_no_data(tmp_path
     assert stranded(record(tmp_path / "both", faults=(AWAY,), samples=lags({59: lag}), **both)).value == (lag > 0)
 
 
-def lasting(**more):
-    """A policy to zero on the persistent-lag scaler."""
-    made = whole.scaled(minReplicaCount=0)
+def lasting(floor=0, **more):
+    """A policy on the persistent-lag scaler, to zero unless it has another floor."""
+    made = whole.scaled(minReplicaCount=floor)
     shared = {"scalerAddress": "scaler:6000", "sustainSeconds": "10", **whole.NAMES}
     made["spec"]["triggers"] = [{"type": "external", "metadata": shared | more}]
     return made
@@ -281,16 +282,17 @@ def test_an_hpa_is_back_once_its_decisions_are_the_models():
         ("lag-scaler", [(17.5, False), (20, True)], 23.8),  # too late to be the fault's
         ("lag-scaler", [(-9, False), (0, True)], 23.8),
         ("lag-scaler", [(1.5, False)], None),  # it never was again
-        ("store", [(1.5, False), (20, True)], 23.8),  # no decision is made by it
+        ("lag-exporter", [(1.5, False), (20, True)], 23.8),  # no trigger has its value from it
         ("keda-operator", [(1.5, False), (20, True)], 23.8),  # it is no pod
     ],
 )
 def test_an_hpa_may_wait_for_a_pod_that_was_struck_until_it_is_ready(component, readiness, back):
-    """It decides from 26 s on, and the pod was stopped from 1 to 2.2 s."""
+    """It decides from 26 s on, by the lag scaler, and the pod was stopped from 1 to 2.2 s."""
     stopped = replace(AWAY, fault="sigstop", component=component, t=BEGUN + 1, until=BEGUN + 2.2)
     found = decided([one for one in synced(*[200] * 300) if not 1 < one.at - BEGUN < 26], stopped)
     pod = SimpleNamespace(readiness=tuple((BEGUN + at, ready) for at, ready in readiness))
     found.pods_of = lambda app: {"x": pod} if app == component else {}
+    found.policy = parse(lasting(floor=1, lagThreshold="100"), "x")
     assert back_s(found).value == (None if back is None else pytest.approx(back))
 
 
