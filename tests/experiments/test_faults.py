@@ -22,6 +22,7 @@ import pytest
 from lab.inputs.events import Brokers
 from lab.inputs.faults import BROKER, COMPONENTS, CONSUMER, KILL, KINDS, LAG_SCALER, NETWORK, STORE, Faults
 from lab.inputs.variant import policy
+from tests.experiments.sources import DELIVERY
 from tests.experiments.workloads import slim
 from tests.scenarios.zero_loss.measure.deadletters import dead_letters
 
@@ -80,5 +81,5 @@ def test_a_group_comes_through_faults(trials, evidence, floor, seed, plan):
     with evidence.of(runs) as claim:
         if "poison_rate" in plan.work:
             letters = dead_letters(runs)
-            claim.invariant(letters.without_letter == 0, "each poison message is a dead letter")
-            claim.invariant(letters.surplus == 0, "and no other message is")
+            claim.invariant(letters.without_letter == 0, "each poison message is a dead letter", DELIVERY)
+            claim.invariant(letters.surplus == 0, "and no other message is", DELIVERY)
