@@ -36,6 +36,7 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
     "acceptance": (_ACCEPTANCE, "acceptance/test_acceptance.py"),
     "backlog": (["--scale=real"], "tests/experiments/test_backlog.py"),
     "scenarios at real time": (["--scale=real"], "tests/scenarios"),
+    "experiments at medium": (["--scale=medium"], "tests/experiments"),
     "experiments at close": (["--scale=close"], "tests/experiments"),
     "experiments at standard": (["--scale=standard"], "tests/experiments"),
     "experiments at standard on kind": (["--scale=standard", "--cluster=kind"], "tests/experiments"),
