@@ -9,12 +9,13 @@ with a refresh of 1 s or 300 s, latest, each cure, and by_duration in Java.
 
 Asserted. With a refresh of a second new partitions are consumed within 10 s and the group passes 24. Earliest and by_duration
 pass over nothing, latest does. A classic group at its ceiling (``lag-4500``) reads none. The forced rebalance dips by less than
-20 % and ends within 5 s. A cure repeats nothing.
+20 % and ends within 5 s. Range, and KIP-848 at an interval of a second, repeat nothing; none ends the dip.
 
 Refuted by a deeper dip, or a message that earliest passes over.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import allure
 import pytest
@@ -41,13 +42,23 @@ SOON_S = 10
 PILOT = "pilot of experiment 7"
 GROWS = {"repartition": Grow(48)}
 PLAN = {"profile": "repartition", "until": REPLAYED, "during": GROWS}
-# What might end the second processing, the wait and the dip: the balancer, and what is set of the group. All else is as in
-# test_new_partitions_are_consumed_whole, whose bounds hold here too. None was run before they were written.
+
+
+class Cure(NamedTuple):
+    """A balancer, and what is set of its group; whether messages are processed ``once``, and new partitions read ``soon``."""
+
+    balancer: Balancer
+    settings: Mapping[str, SetAssignmentInterval] = {}
+    once: bool = True
+    soon: bool = False
+
+
 CURES = {
-    "range": (Balancer.RANGE, {}),
-    "kip-848": (Balancer.CONSUMER, {"baseline": SetAssignmentInterval(1_000)}),
-    "kip-848-at-once": (Balancer.CONSUMER, {"baseline": SetAssignmentInterval(0)}),
+    "range": Cure(Balancer.RANGE, soon=True),
+    "kip-848": Cure(Balancer.CONSUMER, {"baseline": SetAssignmentInterval(1_000)}),
+    "kip-848-at-once": Cure(Balancer.CONSUMER, {"baseline": SetAssignmentInterval(0)}, once=False),
 }
+FOUND = "session 2026-11-29-partitions, two runs each: 37 to 100 % for 10 s or more"
 NO_LATE_COMMIT = (
     "foretold by docs/upstream/librdkafka-commit-after-metadata-change: with range a member has given its partitions up before "
     "it joins, and KIP-848 has no generation that a late commit meets"
@@ -154,9 +165,9 @@ def test_a_group_at_its_ceiling_does_not_see_them(grown, evidence):
 @allure.story("What ends the second processing when partitions are added")
 def test_a_cure_for_added_partitions(trials, evidence, cure):
     """A balancer beside that of the test above: eager members, or a broker that assigns after a second, or at once."""
-    balancer, settings = CURES[cure]
-    work = slim(balancer=balancer.value, metadata_refresh_ms=SHORT_MS)
-    found = trials.blocks({cure: PLAN | {"policy": "grow", "workload": work, "during": settings | GROWS}})
+    chosen = CURES[cure]
+    work = slim(balancer=chosen.balancer.value, metadata_refresh_ms=SHORT_MS)
+    found = trials.blocks({cure: PLAN | {"policy": "grow", "workload": work, "during": {**chosen.settings, **GROWS}}})
     (runs,) = found.values()
     report_forced(evidence, found)
     grew, twice = repartition(runs), delivery(runs).doubled
@@ -164,10 +175,13 @@ def test_a_cure_for_added_partitions(trials, evidence, cure):
 
     with evidence.of(found, delivery=AT_LEAST_ONCE) as claim:
         claim.invariant(grew.skipped == 0, WHOLE, DELIVERY)
-        claim(twice == 0, "no message is processed twice while partitions are added", NO_LATE_COMMIT)
-        claim(grew.consumed_s < SOON_S, SOON, PILOT)
-        claim(forced_rebalance(runs).depth < DIP, "the rebalance that new partitions force costs no more than any step")
-        claim(forced_rebalance(runs).recovery_s < RECOVERY_S, "the group soon has its throughput back")
+        if chosen.once:
+            claim(twice == 0, "no message is processed twice while partitions are added", NO_LATE_COMMIT)
+        if chosen.soon:
+            claim(grew.consumed_s < SOON_S, SOON, PILOT)
+        claim(grew.unconsumed == 0, "each new partition is read in the end", FOUND)
+        claim(forced_rebalance(runs).depth >= DIP, "no balancer ends the dip that new partitions bring", FOUND)
+        claim(forced_rebalance(runs).recovery_s >= RECOVERY_S, "nor is the throughput soon back", FOUND)
         claim(grew.after > 24, RISES, "policy: the ceiling is P")
 
 
