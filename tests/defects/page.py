@@ -60,8 +60,8 @@ A broker's disk is full by a limit on the size of its files (RLIMIT_FSIZE).
 
 For a consumer, the longest standstill is the longest time that a message waited in one of its partitions. For a part of the
 control plane, it is the longest time between two decisions of the HPA, which are due each second or half second. For
-anything else, it is the longest time that a message waited in any partition. Faults overlap, so another one may be the cause
-of a standstill.{scaling}
+anything else, it is the longest time that a message waited in any partition. Faults overlap, and a pod works off what it
+fetched of one partition before it goes to the next, so another fault or a backlog may be the cause of a standstill.{scaling}
 
 The kubelet lets a container that ended wait before its next start, at first 10 s and then twice as long each time. A lag
 scaler that ended five times in three minutes was away for 80 s, and the HPA decided again 62 s after the last fault.
