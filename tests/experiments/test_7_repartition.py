@@ -1,15 +1,15 @@
 """Experiment 7: what happens when partitions are added?
 
-Hypothesis. Added partitions raise KEDA's cap. The group sees them at its next metadata refresh (default: 5 minutes) or
-rebalance. With auto.offset.reset=latest what was written before the assignment is passed over (KIP-1327). Range and
-KIP-848 have no late commit and repeat nothing.
+Hypothesis. Added partitions raise KEDA's cap. The group sees them at its next metadata refresh (5 minutes) or
+rebalance. With auto.offset.reset=latest what was written before the assignment is passed over. Range and
+KIP-848 have no late commit.
 
 Method. Profile ``repartition``: 30 pods' worth of traffic while 24 partitions become 48, on policy ``grow``: reset earliest
 with a refresh of 1 s or 300 s, latest, each cure, and by_duration in Java.
 
 Asserted. With a refresh of a second new partitions are consumed within 10 s and the group passes 24. Earliest and by_duration
 pass over nothing, latest does. A classic group at its ceiling (``lag-4500``) reads none. The forced rebalance dips by less than
-20 % and ends within 5 s. Range, and KIP-848 at an interval of a second, repeat nothing; none ends the dip.
+20 % and ends within 5 s. Range, and KIP-848 at 1 s, repeat nothing; both dip.
 
 Refuted by a deeper dip, or a message that earliest passes over.
 """
