@@ -9,7 +9,7 @@ with a refresh of 1 s or 300 s, latest, each cure, and by_duration in Java.
 
 Asserted. With a refresh of a second new partitions are consumed within 10 s and the group passes 24. Earliest and by_duration
 pass over nothing, latest does. A classic group at its ceiling (``lag-4500``) reads none. The forced rebalance dips by less than
-20 % and ends within 5 s. Range, and KIP-848 at 1 s, repeat nothing; both dip.
+20 % and ends within 5 s. Range and KIP-848 (1 s) repeat nothing, but dip.
 
 Refuted by a deeper dip, or a message that earliest passes over.
 """
