@@ -66,10 +66,9 @@ def measure(bootstrap: str, show: Show) -> bool:
         until(lambda: _answered(ask, requests), SUSTAIN_S + UP_S + 60, "every ScaledObject's lag to have lasted", every_s=1)
         full_s = WINDOW * INTERVAL_S + SUSTAIN_S + UP_S + DOWN_S
         until(lambda: _kept(port) >= _full(), full_s, "every window to be full", every_s=INTERVAL_S)
-        before = process.cpu_times()
+        before = _cpu(process)
         threading.Event().wait(CYCLES * INTERVAL_S)
-        after = process.cpu_times()
-        cycle = (after.user + after.system - before.user - before.system) / CYCLES
+        cycle = (_cpu(process) - before) / CYCLES
         ours = _latencies(ask, requests)
         memory = _memory(process) - begun
     with _serving([sys.executable, "-c", ECHO]) as (_, address), _asking(address) as ask:
@@ -85,6 +84,12 @@ def measure(bootstrap: str, show: Show) -> bool:
     each = memory / OBJECTS * 1e3
     show("memory of one ScaledObject, its window full", each, peers / OBJECTS * 1e3, "kB", "a connection, without any window")
     return held
+
+
+def _cpu(process: psutil.Process) -> float:
+    """The CPU time of a process and of those that it started, s."""
+    times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
+    return sum(one.user + one.system for one in times)
 
 
 def _full() -> int:
