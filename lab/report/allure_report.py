@@ -85,10 +85,8 @@ def build(results: Path) -> Report:
     history = results / "history.jsonl"
     with FileLock(results / LOCK), _scratch(results, "report") as scratch:
         made, kept = scratch / "report", scratch / "history.jsonl"
-        earlier = _earlier(history)
-        if (target / MARK).is_file() and (target / MARK).read_text() == mark:  # these very results were reported already
-            earlier = earlier[:-1]
-        kept.write_text("".join(earlier), encoding="utf-8")
+        again = (target / MARK).is_file() and (target / MARK).read_text() == mark  # these very results were reported already
+        kept.write_text("".join(_earlier(history, again)), encoding="utf-8")
         allure_input.prepare(source, scratch / source.name, found)
         settings = {"ELASTIC_LAB_HISTORY": str(kept), "ELASTIC_LAB_SINGLE_FILE": str(one_file).lower()}
         settings["ALLURE_READ_CONCURRENCY"] = "1"  # in the order of their names
@@ -110,9 +108,13 @@ def build(results: Path) -> Report:
     return Report(target / "index.html", one_file, size, _page(results, found, lines, mark) if found else None)
 
 
-def _earlier(history: Path) -> list[str]:
-    """The lines of the sessions before. One that is none, as a disk that was full leaves it, is left out, which is said."""
+def _earlier(history: Path, again: bool) -> list[str]:
+    """The lines of earlier sessions, of which the last is left out where this one is reported ``again``.
+
+    A line that is no session, as a full disk leaves it, is left out too, with a warning.
+    """
     lines = history.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) if history.is_file() else []
+    lines = lines[:-1] if again else lines
     kept = [line for line in lines if is_session(line)]
     if len(kept) < len(lines):
         log.warning("%s: %d of %d lines are no sessions, and are left out", history, len(lines) - len(kept), len(lines))

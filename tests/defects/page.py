@@ -147,7 +147,7 @@ def faults(tallies: Collection[dict[str, Any]]) -> str:
     untold = f" {totals['untold']} of the trials left no record of it." if totals["untold"] else ""
     seen = together(one for one in tallies if "heads" in one)
     out, back = (sum(row[way] for row in seen["struck"]) for way in SCALING)
-    scaling = f" Of {seen['injections']:,} of them {out:,} struck while the group scaled out and {back:,} while it scaled in."
+    scaling = f" Of {seen['injections']:,} faults {out:,} struck while the group scaled out and {back:,} while it scaled in."
     shown = {name: f"{totals[name]:,}" for name in TOTALS} | {"untold": untold, "scaling": scaling if seen["trials"] else ""}
     return FAULTS.format(**shown, struck="\n".join(struck), away="\n".join(away))
 

@@ -28,12 +28,7 @@ def fencing(folder, event, more=()):
     ("event", "more", "t", "after"),
     [
         ("lost", [], 150, 140),
-        (
-            "lost",
-            [assigned(147.25, "pod-d", 5)],
-            147.25,
-            140,
-        ),  # another was given one of them: what is committed may be its own
+        ("lost", [assigned(147.25, "pod-d", 5)], 147.25, 140),  # another's: what is committed since may be its own
         ("lost", [assigned(145, "pod-b", 5)], 145, 140),
         ("lost", [assigned(146.75, "pod-e", 7), assigned(147.25, "pod-d", 5)], 147.25, 140),
         ("lost", [assigned(147.25, "pod-d", 7)], 150, 140),  # another partition
