@@ -119,7 +119,7 @@ def test_the_page_says_how_many_faults_struck_a_group_that_was_scaling() -> None
     early, late = (dict.fromkeys(TOTALS, 0) | {"trials": 1, "injections": 9, "struck": [one]} for one in (before, row))
     assert "while the group scaled" not in page.faults([early])
     late |= {"heads": "ab", "struck": [row | {"out": 4, "in": 1}]}
-    assert "Of 9 of them 4 struck while the group scaled out and 1 while it scaled in.\n" in page.faults([early, late])
+    assert "Of 9 faults 4 struck while the group scaled out and 1 while it scaled in.\n" in page.faults([early, late])
 
 
 def test_findings_are_drawn_by_a_seed_and_shown_by_the_name_of_their_rule() -> None:
