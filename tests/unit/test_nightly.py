@@ -55,6 +55,15 @@ def test_a_session_is_held_against_what_is_expected(job, environment, pytestconf
     pytestconfig.getoption("lab_repeat")  # ValueError if there is none
 
 
+def test_each_night_has_faults_of_its_own():
+    """By seeds that no other night has, in the folder that is kept."""
+    (ran,) = commands("faults")
+    assert (ran[:5], ran[6]) == (["tox", "-e", "faults", "--", "--scale=medium"], "github.run_number")
+    folder = given("faults", "keep")["results"]
+    assert given("faults", "prepare") == {"environment": "faults", "results": folder}
+    assert f"--results={folder} " in TOX["testenv:faults"]["commands"]
+
+
 def test_the_searches_are_run_in_full_length():
     """tox's tests and those it leaves out, under a profile that exists and draws more than theirs; then the archive."""
     assert commands("thorough") == [
@@ -68,6 +77,8 @@ def test_the_searches_are_run_in_full_length():
 def test_every_module_of_the_checker_is_mutated():
     """In an environment of its own; each module is there, as are its tests and the lines that are left out."""
     assert TOX["testenv:mutation"]["dependency_groups"] == "test, mutation"
+    (ran,) = commands("mutation")
+    assert ran[:4] == ["tox", "-e", given("mutation", "prepare")["environment"], "--"]
     judge = {path.stem for path in (paths.PROJECT / "lab" / "judge").glob("*.py")} - {"__init__"}
     assert set(mutation.JUDGE) == judge
     for module, tests in mutation.TESTS.items():
