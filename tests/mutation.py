@@ -24,6 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lab import paths
 from lab.errors import BREACHED, HELD, LabFault
@@ -64,14 +65,17 @@ EXPLAINED: Mapping[str, Mapping[str, str]] = {
         "NAMED =": "how many ranges are named",
     },
 }
-SAID = "pytest.txt"  # what the last run of the tests printed
+SAID, KILLERS = "pytest.txt", "killers.txt"  # what the last run of the tests printed; those that failed so far, in order
 ASSERTS = ("frozen", "strict")
-# The plugin of experiments is not needed, and takes longer to import than most modules take to test.
-PYTEST = ("-x", "-q", "-p", "no:elastic-lab", "-o", "required_plugins=", "-p", "no:cacheprovider", "-m", "not services")
+PYTEST = ("-x", "-q", "-o", "required_plugins=", "-p", "no:cacheprovider", "-m", "not services")
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # plugins take longer to import than most modules take to test
+_BRIEF = ("--assert=plain", "--tb=line")  # why a test fails is told by the mutant
 _FORKED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of what was imported before the fork
-# Each mutant's tests run in a fork of a process that has these, and none of the lab's modules.
+# Each mutant's tests run in a fork of a process that has these, none of which imports a module of TESTS.
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["hypothesis", "pandas", "pyarrow.parquet", "pydantic", "pyspark.sql", "pytest", "yaml"])
+_FORKS.set_forkserver_preload(
+    ["hypothesis", "pandas", "pyarrow.parquet", "pydantic", "pyspark.sql", "pytest", "lab.record.store"]
+)
 
 
 @dataclass(frozen=True)
@@ -124,16 +128,16 @@ def mutate(module: str, which: tuple[int, int] = (1, 1)) -> Score:
     Raises :class:`LabFault` where its tests fail without a mutant.
     """
     survivors, killed = list[str](), 0
-    sys.dont_write_bytecode = True
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # a mutant as long as the one before it would be taken for that
     with tempfile.TemporaryDirectory(prefix="elastic-lab-mutants-") as scratch:
         copy = Path(scratch, "checkout")
         shutil.copytree(paths.PROJECT, copy, ignore=shutil.ignore_patterns(".*", "results*", "__pycache__", "judged"))
         os.chdir(copy)
         sys.path.insert(0, str(copy))
         source = Path(module).read_text()
-        if not passes(TESTS[module]):
+        if not passes(TESTS[module], bytecode=True):
             raise LabFault(f"{module}: its tests fail without a mutant: {Path(SAID).read_text()[-2000:]}")
+        for compiled in Path(module).parent.glob(f"__pycache__/{Path(module).stem}.*"):
+            compiled.unlink()  # a mutant as long as the source, in the same second, would be taken for it
         for row, mutant in itertools.islice(mutants(module, source), which[0] - 1, None, which[1]):
             Path(module).write_text(mutant)
             if passes(TESTS[module]):
@@ -143,9 +147,9 @@ def mutate(module: str, which: tuple[int, int] = (1, 1)) -> Score:
     return Score(module, killed, tuple(survivors))
 
 
-def passes(tests: Sequence[str]) -> bool:
-    """Whether ``tests`` pass in the folder where this process is, in time."""
-    run = _FORKS.Process(target=_test, args=(tests,))
+def passes(tests: Sequence[str], *, bytecode: bool = False) -> bool:
+    """Whether ``tests`` pass in the folder where this process is, in time; what they import is kept as ``bytecode`` or not."""
+    run = _FORKS.Process(target=_test, args=(tests, bytecode))
     run.start()
     run.join(SLOWEST_S)
     if run.is_alive():
@@ -154,14 +158,34 @@ def passes(tests: Sequence[str]) -> bool:
     return run.exitcode == 0
 
 
-def _test(tests: Sequence[str]) -> None:
+def _test(tests: Sequence[str], bytecode: bool) -> None:
     """Run ``tests`` and exit with pytest's code."""
     import pytest
 
+    sys.dont_write_bytecode = not bytecode
+    os.environ.update(ALONE)
     said = os.open(SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(said, 1)
     os.dup2(said, 2)
-    os._exit(int(pytest.main([*PYTEST, *_FORKED, *tests])))
+    early = {module.removesuffix(".py").replace("/", ".") for module in TESTS} & sys.modules.keys()
+    assert not early, early
+    os._exit(int(pytest.main([*PYTEST, *_BRIEF, *_FORKED, *tests], plugins=[KillersFirst()])))
+
+
+class KillersFirst:
+    """A plugin of pytest: tests that failed for other mutants run first, the last one before all, as it mostly fails again."""
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Sort the tests."""
+        with suppress(FileNotFoundError):
+            rank = {test: -place for place, test in enumerate(Path(KILLERS).read_text().splitlines(), 1)}
+            items.sort(key=lambda item: rank.get(item.nodeid, 0))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Remember a test that fails."""
+        if report.failed:
+            with Path(KILLERS).open("a") as file:
+                print(report.nodeid, file=file)
 
 
 def mutants(module: str, source: str) -> Iterator[tuple[int, str]]:

@@ -102,13 +102,11 @@ class Repository:
         self._lock(name, found, f"{len(heads)} trials with faults")
 
     def heads(self, name: str) -> list[dict[str, Any]]:
-        """The heads of the trials by which the faults of session ``name`` were counted, none of one without any.
+        """The heads of the trials by which the faults of session ``name`` were counted.
 
         Raises :class:`LabFault` where they are not what was locked.
         """
         entry = self.lock.faults[name]
-        if "heads" not in entry:
-            return []
         self._obtain(entry["commit"])
         content = self._git("show", f"{entry['commit']}:{FOLDER}/{name}/{HEADS}")
         if hashlib.sha256(content.encode()).hexdigest() != entry["heads"]:

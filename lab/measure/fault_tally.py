@@ -160,7 +160,7 @@ def together(tallies: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for one in each["struck"]:
             row = rows.setdefault((one["component"], one["kind"]), dict.fromkeys(ROW, 0) | {WORST: None})
             waits = [round(side[WORST], 3) for side in (row, one) if side[WORST] is not None]
-            row |= {name: round(row[name] + one.get(name, 0), 3) for name in ROW if name != WORST}
+            row |= {name: round(row[name] + one[name], 3) for name in ROW if name != WORST}
             row[WORST] = max(waits, default=None)
     return {**totals, "struck": [{"component": one[0], "kind": one[1], **row} for one, row in sorted(rows.items())]}
 

@@ -9,7 +9,7 @@ import pytest
 
 from lab import paths
 from lab.audit.findings import RULES
-from lab.measure.fault_tally import ROW, SCALING, TOTALS, WORST
+from lab.measure.fault_tally import ROW, TOTALS, WORST
 from tests import pages, reproduction
 from tests.defects import demonstrations, object_demonstrations, page
 from tests.defects.answers import ANSWERS
@@ -93,33 +93,28 @@ def test_what_faults_did_is_on_the_page() -> None:
     """All sessions together, each component with the worst, or no data; without a session there is no word of it."""
     none = dict.fromkeys(ROW, 0)
     operator = {"component": "keda-operator", "kind": "sigkill", **none, "injections": 3, WORST: 4.25, "alone": 2, "due": 8.6}
+    server = operator | {"component": "kube-apiserver", "failed": 4}
     scheduler = operator | {"component": "kube-scheduler", "decided": 8, "steps": 1, WORST: None}
     consumer = {"component": "consumer", "kind": "evict", **none, "injections": 900, WORST: 9.0, "copies": 1200}
-    one = dict.fromkeys(TOTALS, 0) | {"injections": 903, "copies": 1200, "struck": [consumer, operator | {"failed": 4}]}
-    found = page.faults([one, one | {"untold": 1, "struck": [operator | {WORST: 5.0}, scheduler]}])
+    consumer |= {"out": 4, "in": 1}
+    one = dict.fromkeys(TOTALS, 0) | {"injections": 903, "copies": 1200, "struck": [consumer, operator | {"failed": 9}]}
+    found = page.faults([one, one | {"untold": 1, "struck": [operator | {WORST: 5.0}, server, scheduler]}])
     assert "1,806 [faults]" in found
+    assert ": 4 of them while it scaled out, 1 while it scaled in." in found
     assert " 1 of the trials left no record of it.\n" in found
     rows = [line for line in found.splitlines() if line.startswith("| ") and "---" not in line]
-    assert rows[1:4] == [
+    assert rows[1:5] == [
         "| consumer | evicted | 900 | 9.0 | 1,200 |",
         "| keda-operator | killed | 6 | 5.0 | 0 |",
+        "| kube-apiserver | killed | 3 | 4.2 | 0 |",
         "| kube-scheduler | killed | 3 | no data | 0 |",
     ]
-    assert rows[5:] == [
-        "| keda-operator | killed | 4 | 0 of 17 | 4 | it gets no metric, and the replicas stay |",
+    assert rows[6:] == [
+        "| keda-operator | killed | 4 | 0 of 17 | 9 | it gets no metric, and the replicas stay |",
+        "| kube-apiserver | killed | 2 | 0 of 9 | 4 | it does not decide, and the replicas stay |",
         "| kube-scheduler | killed | 2 | 8 of 9 | 0 | it goes on deciding, and the replicas change once |",
     ]
     assert page.faults([]) == ""
-
-
-def test_the_page_says_how_many_faults_struck_a_group_that_was_scaling() -> None:
-    """By the sessions whose heads are committed; the others do not say it."""
-    row = {"component": "consumer", "kind": "evict", **dict.fromkeys(ROW, 0), "injections": 9, WORST: 1.0}
-    before = {name: value for name, value in row.items() if name not in SCALING}
-    early, late = (dict.fromkeys(TOTALS, 0) | {"trials": 1, "injections": 9, "struck": [one]} for one in (before, row))
-    assert "while the group scaled" not in page.faults([early])
-    late |= {"heads": "ab", "struck": [row | {"out": 4, "in": 1}]}
-    assert "Of 9 faults 4 struck while the group scaled out and 1 while it scaled in.\n" in page.faults([early, late])
 
 
 def test_findings_are_drawn_by_a_seed_and_shown_by_the_name_of_their_rule() -> None:
