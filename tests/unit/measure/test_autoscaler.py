@@ -84,7 +84,7 @@ def triggers(*each):
     return made
 
 
-TOPICS = {"policy": triggers({}, {"topicFromEnv": "TOPIC_2"}), "workload": {"topics": 2}}
+TOPICS = {"policy": triggers({}, {"topicFromEnv": "TOPIC_2"}), "workload": {"topics": 2}, "partitions": 6}
 HALVES = {"policy": triggers({"partitionLimitation": "0-1"}, {"partitionLimitation": "2,3"})}
 
 
@@ -93,11 +93,28 @@ HALVES = {"policy": triggers({"partitionLimitation": "0-1"}, {"partitionLimitati
     ("first", "second", "steps"), [(600, 0, 1), (0, 600, 0), (0, 1000, 0), (0, 1001, 1), (1, 1000, 1), (0, 0, 0)]
 )
 def test_each_trigger_is_held_against_the_lag_that_it_counts(tmp_path, inputs, first, second, steps):
-    """A group is active by any of them. The first has partitions 0 and 1, and the second 2 and 3."""
-    seen = [sample(59, "kafka_consumergroup_lag", lag, partition=number) for number, lag in (("1", first), ("2", second))]
+    """A group is active by any of them. The first has the first half of the partitions, and the second the other."""
+    last = str(inputs.get("partitions", 4) - 1)
+    seen = [sample(59, "kafka_consumergroup_lag", lag, partition=number) for number, lag in (("1", first), (last, second))]
     more = TO_ZERO | {"inputs": inputs | {"faults": SCHEDULE}}
     made = record(tmp_path, faults=(AWAY,), samples=lags({59: first + second}) + seen, **more)
     assert stranded(made).value == steps
+
+
+SOME = {"policy": triggers({"partitionLimitation": "0"}, {"partitionLimitation": "2,3"})}
+BEYOND = TOPICS | {"policy": triggers({"partitionLimitation": "0-4"}, {"topicFromEnv": "TOPIC_2"})}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "lag"),
+    [(SOME, {"1": 1400, "2": 600}), (BEYOND, {"3": 300, "4": 300}), (BEYOND, {"3": 600}), (BEYOND, {"4": 600})],
+)
+def test_lag_that_no_trigger_counts_is_none(tmp_path, inputs, lag):
+    """On a partition that none names, or that is of another topic."""
+    seen = [sample(59, "kafka_consumergroup_lag", messages, partition=number) for number, messages in lag.items()]
+    seen += [sample(59, "kafka_consumergroup_lag", 0, partition="0")]
+    more = TO_ZERO | {"inputs": inputs | {"faults": SCHEDULE}}
+    assert stranded(record(tmp_path, faults=(AWAY,), samples=lags({59: sum(lag.values())}) + seen, **more)).value == 0
 
 
 @pytest.mark.parametrize(("lag", "steps"), [(600, None), (0, 0)])
@@ -131,7 +148,7 @@ def test_a_trigger_on_persistent_lag_has_an_activation_too(tmp_path):
         assert stranded(record(tmp_path / str(number), faults=(AWAY,), samples=lags({59: lag}), **more)).value == steps
 
 
-def owner(t, desired, generation=None, uid="x"):
+def owner(t, desired, generation=None, uid="that"):
     """A watch event of the consumer's Deployment, which tells its generation, if any."""
     row = deployment(float(t), desired, desired)
     metadata = {"uid": uid} | ({} if generation is None else {"generation": generation})
@@ -151,7 +168,8 @@ TO_NONE = "no group is scaled to zero while there is lag"
         ([(0, 4, 1), (60, 4, 3), (70, 4, 3)], None),  # back where it was
         ([(0, 4, 1), (60, 6)], True),  # it does not tell
         ([(0, 4), (60, 6, 3)], True),
-        ([(0, 4, 1), (60, 4, 3, "y")], True),  # another one of its name
+        ([(0, 4, 1), (60, 4, 3, "this")], True),  # another one of its name
+        ([(0, 4, 1), (60, 4, 3, "here")], True),
         ([(0, 4, 1), (100, 6, 3)], None),
         ([(0, 4, 1), (101, 0, 3)], True),  # it was taken down: the trial ended at 100
     ],
@@ -175,7 +193,18 @@ def test_changes_of_the_replicas_that_the_watch_missed_are_no_pass(tmp_path, see
         ([(59.0, 4, 9), (60.5, 8, 6)], None),  # one between them is not there
         ([(59.0, 4, 9), (60.5, 9, 7)], None),
         ([(59.0, 5, 9), (60.5, 9, 6)], None),
-        ([(59.0, 4, 9), (62.0, 9, 6)], None),  # later than what the watch saw
+        ([(59.0, 4, 6)], None),  # one, for two
+        ([(59.0, 4, 9), (60.5, 9, 5)], None),
+        ([(56.1, 2, 3), (58.0, 3, 4), (59.0, 4, 9), (60.5, 9, 6)], True),
+        ([(56.5, 4, 9), (60.5, 9, 6)], True),  # within a second of what the watch saw
+        ([(56.0, 4, 9), (60.5, 9, 6)], None),
+        ([(55.9, 4, 9), (60.5, 9, 6)], None),
+        ([(59.0, 4, 9), (61.0, 9, 6)], None),
+        ([(59.0, 4, 9), (61.5, 9, 6)], None),
+        ([(59.0, 4, 9), (62.0, 9, 6)], None),
+        ([(59.0, 4, 1), (60.5, 1, 6)], True),  # at the bounds
+        ([(59.0, 4, 100), (60.5, 100, 6)], True),
+        ([(59.0, 4, 101), (60.5, 101, 6)], None),
         ([(59.0, 4, 500), (60.5, 500, 6)], None),  # out of bounds
         ([(59.0, 4, 0), (60.5, 0, 6)], None),
     ],
@@ -186,7 +215,8 @@ def test_what_the_watch_missed_is_known_by_the_hpas_log(tmp_path, steps, holds):
     made = record(tmp_path, inputs={"faults": SCHEDULE}, faults=(AWAY,), transitions=rows, samples=lags({59: 0}))
     counts = ({"currentReplicas": one, "desiredReplicas": other} for _, one, other in steps)
     lines = [Line(t, RESCALED, each) for (t, _, _), each in zip(steps, counts, strict=True)]
-    vars(made)["hpa_lines"] = [*lines, Line(59.5, KEPT, {"currentReplicas": 1, "desiredReplicas": 1})]
+    others = [Line(59.5, words, {"currentReplicas": 1, "desiredReplicas": 1}) for words in ("", KEPT, "~")]
+    vars(made)["hpa_lines"] = sorted([*lines, *others], key=lambda line: line.t)
     assert outside_bounds(made).value == (0 if holds else None)
     assert stranded(made).value == (0 if holds else None)
 
@@ -196,10 +226,30 @@ def test_a_line_of_the_log_stands_for_one_change(tmp_path):
     rows = [owner(56.0, 4, 1), owner(56.3, 9, 2), owner(56.7, 4, 3), owner(60, 4, 5), owner(60.5, 4, 7)]
     own, others, last = [(56.25, 4, 9), (56.65, 9, 4)], [(58.0, 4, 5), (59.2, 5, 4)], [(60.1, 4, 5), (60.3, 5, 4)]
     for number, (steps, holds) in enumerate(((own, None), (own + others, None), (own + others + last, 0))):
-        made = record(tmp_path / str(number), inputs={"faults": SCHEDULE}, faults=(AWAY,), transitions=rows)
-        lines = [Line(t, RESCALED, {"currentReplicas": one, "desiredReplicas": other}) for t, one, other in steps]
-        vars(made)["hpa_lines"] = lines
-        assert outside_bounds(made).value == holds
+        assert outside_by_log(tmp_path / str(number), rows, steps) == holds
+    assert outside_by_log(tmp_path / "one", rows[:4], own) is None  # of the two that the watch saw
+    first = [(59.4, 4, 5), (59.8, 5, 4)]  # of the missed changes; none is left for the last
+    assert outside_by_log(tmp_path / "begins", [owner(58, 4, 1), *rows[3:]], [*first, (60.3, 5, 4)]) is None
+    seen = [owner(58, 4, 1), owner(60, 6, 3), owner(60.1, 5, 4), owner(60.4, 7, 6)]
+    first = [(59.4, 4, 5), (59.8, 5, 6), (60.05, 6, 5)]
+    assert outside_by_log(tmp_path / "ends", seen, [*first, (60.3, 6, 7)]) is None
+    assert outside_by_log(tmp_path / "both", seen, [*first, (60.2, 5, 6), (60.3, 6, 7)]) == 0
+
+
+def outside_by_log(folder, rows, steps, **policy):
+    """The replicas out of bounds by watch events and the HPA's log of these steps."""
+    more = {"policy": whole.scaled(**policy)} if policy else {}
+    made = record(folder, inputs={"faults": SCHEDULE} | more, faults=(AWAY,), transitions=rows)
+    vars(made)["hpa_lines"] = [Line(t, RESCALED, {"currentReplicas": one, "desiredReplicas": to}) for t, one, to in steps]
+    return outside_bounds(made).value
+
+
+def test_an_owner_without_a_generation_takes_no_line_of_the_log(tmp_path):
+    """Nobody knows how often it was changed. A group that begins with no replica is within its bounds."""
+    rows = [owner(59, 4), owner(59.2, 9), owner(59.3, 9), owner(59.5, 4, 1), owner(60, 4, 3)]
+    assert outside_by_log(tmp_path / "four", rows, [(59.6, 4, 9), (59.8, 9, 4)]) == 0
+    rows, steps = [owner(57, 0, 1), owner(60, 6, 3)], [(59.0, 0, 9), (60.5, 9, 6)]
+    assert outside_by_log(tmp_path / "none", rows, steps, minReplicaCount=0) == 0
 
 
 def test_what_the_watch_missed_hides_no_breach(tmp_path):

@@ -77,8 +77,12 @@ def test_a_part_is_away_alone_unless_another_is_away_or_starting(tmp_path, t, al
         (6, 4, 142.0, "out"),
         (6, 6, 142.0, ""),  # all are at work
         (6, 4, 139.9, ""),  # not begun
+        (6, 7, 142.0, ""),  # and more than were asked for
         (2, 4, 140.0, "in"),
+        (2, 4, 143.9, "in"),
+        (2, 4, 139.9, ""),
         (2, 4, 144.0, ""),  # gone
+        (2, 4, 150.0, ""),
     ],
 )
 def test_a_fault_strikes_while_the_group_scales(tmp_path, after, ready, t, scaling):
@@ -86,7 +90,7 @@ def test_a_fault_strikes_while_the_group_scales(tmp_path, after, ready, t, scali
     made = told(under(tmp_path, [], faults=(replace(AWAY, t=t),)))
     leaving = {"a": Pod("a", seen=1.0, deleted=140.0, gone=144.0)} if after < 4 else {}
     replicas = pd.DataFrame({"t": [1.0, 140.0], "desired": [4, after], "current": 4, "ready": [4, ready]})
-    vars(made).update(scalings=[Change(140.0, 4, after)], replicas=replicas, pods=leaving)
+    vars(made).update(scalings=[Change(140.0, 4, after), Change(160.0, after, 9)], replicas=replicas, pods=leaving)
     assert [one.scaling for one in followed(made)] == [scaling]
     assert sum(tally([made])["struck"][0][way] for way in ("out", "in")) == bool(scaling)
 
@@ -154,6 +158,13 @@ def test_a_partition_that_waits_for_an_owner_stands_still(tmp_path, fault, stand
     """The pod a was started anew before the fault, and owns nothing since: a fault of the store is waited for all the same."""
     made = told(under(tmp_path, LATER[:1], faults=(fault,), told=[report(112, "a", "started")]))
     assert [one.standstill_s for one in followed(made)] == [standstill_s]
+
+
+def test_a_partition_counts_that_had_an_owner_by_the_fault(tmp_path):
+    """One at that moment, too; not one that was added later."""
+    receipts, told_then = [done("b", 1, 0, 9, 250.0), done("c", 2, 0, 9, 300.0)], [assigned(120, "b", 1), assigned(121, "c", 2)]
+    made = told(under(tmp_path, receipts, faults=(STORELESS,), told=told_then))
+    assert [one.standstill_s for one in followed(made)] == [130]
 
 
 def test_without_receipts_nobody_sees_what_stood_still(tmp_path):

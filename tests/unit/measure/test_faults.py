@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -11,7 +12,7 @@ from lab.inputs.events import Grow, to_list
 from lab.inputs.faults import CONSUMER, CUT, DELAY, LOSS, ROLLOUT, Injection
 from lab.inputs.inputs import PRODUCER
 from lab.judge.measure import Runs
-from lab.measure.faults import commits_went_back, invariants, losses, under_faults, went_back
+from lab.measure.faults import commits_went_back, invariants, losses, ready_again, under_faults, went_back
 from lab.measure.kills import Loss, consumer_kill
 from lab.record.trial import Fault, Offsets
 
@@ -138,13 +139,33 @@ def test_the_consumers_that_are_there_die_of_a_store_that_is_killed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("store", "started", "until"), [(STORELESS, 134.9, 134.9), (STORELESS, 135.0, 120.0), (SLOW_TO_START, 144.9, 144.9)]
+    ("store", "started", "until"),
+    [(STORELESS, 134.9, 134.9), (STORELESS, 135.0, 120.0), (STORELESS, 136.0, 120.0), (SLOW_TO_START, 144.9, 144.9)],
 )
 def test_a_pod_that_is_started_anew_long_after_a_store_was_killed_died_of_something_else(tmp_path, store, started, until):
     """A component has 15 s to come back once the store has."""
     told = [assigned(0, "pod-a", 0), report(started, "pod-a", "started")]
     made = record(tmp_path, faults=(store, Fault(200.0, "sigkill", "pod-a")), group_events=told)
     assert list(losses(made)) == [Loss("pod-a", 120.0, -math.inf, until), Loss("pod-a", 200.0, until, 200.0)]
+
+
+@pytest.mark.parametrize(
+    ("readiness", "again"),
+    [
+        ([(90.0, False), (95.0, True), (126.0, False), (145.0, True), (150.0, False), (160.0, True)], 145.0),
+        ([(120.0, False), (126.0, False), (126.0, True), (145.0, True)], 145.0),  # as it was struck it was what it had been
+        ([(121.0, True), (147.0, False), (150.0, True)], 150.0),  # 15 s after it went on
+        ([(147.5, False), (150.0, True)], None),
+        ([(121.0, True)], None),
+        ([(126.0, False)], 200.0),  # never: at the end
+    ],
+)
+def test_a_pod_is_ready_again_after_it_was_not(readiness, again):
+    """It is stopped from 120 to 132. A consumer is none that a trigger's value comes from."""
+    pods = {"x": SimpleNamespace(readiness=readiness[::2]), "y": SimpleNamespace(readiness=readiness[1::2])}
+    made = SimpleNamespace(pods_of=lambda app: pods if app == "lag-scaler" else {}, end=200.0)
+    assert ready_again(made, replace(STOPPED, component="lag-scaler")) == again
+    assert ready_again(made, replace(STOPPED, component="keda-operator")) is None
 
 
 def test_copies_without_a_commit_that_was_seen_are_no_data(tmp_path):
