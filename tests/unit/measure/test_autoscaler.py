@@ -229,7 +229,8 @@ def test_a_line_of_the_log_stands_for_one_change(tmp_path):
         assert outside_by_log(tmp_path / str(number), rows, steps) == holds
     assert outside_by_log(tmp_path / "one", rows[:4], own) is None  # of the two that the watch saw
     first = [(59.4, 4, 5), (59.8, 5, 4)]  # of the missed changes; none is left for the last
-    assert outside_by_log(tmp_path / "begins", [owner(58, 4, 1), *rows[3:]], [*first, (60.3, 5, 4)]) is None
+    seen = [owner(58, 4, 1), owner(60, 4, 3), owner(60.2, 4, 5)]
+    assert outside_by_log(tmp_path / "begins", seen, [*first, (60.3, 5, 4)]) is None
     seen = [owner(58, 4, 1), owner(60, 6, 3), owner(60.1, 5, 4), owner(60.4, 7, 6)]
     first = [(59.4, 4, 5), (59.8, 5, 6), (60.05, 6, 5)]
     assert outside_by_log(tmp_path / "ends", seen, [*first, (60.3, 6, 7)]) is None
