@@ -19,6 +19,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -32,7 +33,7 @@ from lab.errors import BREACHED, HELD, LabFault
 from lab.flags import Flags, Kind, whole
 
 LEAST = 0.95
-SLOWEST_S = 60.0  # of a run of a module's tests; a mutant may make a loop endless
+SLOWEST_S, TIMES_SLOWER = 10.0, 5  # than a module's tests are by themselves: a mutant may make a loop endless
 JUDGE = {  # by module, the tests in tests/unit/judge
     "aggregate": ("statistics", "runs", "quantity"),
     "bounds": ("gates",),
@@ -137,24 +138,26 @@ def mutate(module: str, which: tuple[int, int] = (1, 1)) -> Score:
         os.chdir(copy)
         sys.path.insert(0, str(copy))
         source = Path(module).read_text()
+        begun = time.monotonic()
         if not passes(TESTS[module], bytecode=True):
             raise LabFault(f"{module}: its tests fail without a mutant: {Path(SAID).read_text()[-2000:]}")
+        most_s = SLOWEST_S + TIMES_SLOWER * (time.monotonic() - begun)
         for compiled in Path(module).parent.glob(f"__pycache__/{Path(module).stem}.*"):
             compiled.unlink()  # a mutant as long as the source, in the same second, would be taken for it
         for row, mutant in itertools.islice(mutants(module, source), which[0] - 1, None, which[1]):
             Path(module).write_text(mutant)
-            if passes(TESTS[module]):
+            if passes(TESTS[module], most_s):
                 survivors.append(f"    {module}:{row}: {changed(source, mutant)}")
             else:
                 killed += 1
     return Score(module, killed, tuple(survivors))
 
 
-def passes(tests: Sequence[str], *, bytecode: bool = False) -> bool:
+def passes(tests: Sequence[str], most_s: float | None = None, *, bytecode: bool = False) -> bool:
     """Whether ``tests`` pass in the folder where this process is, in time; what they import is kept as ``bytecode`` or not."""
     run = _FORKS.Process(target=_test, args=(tests, bytecode))
     run.start()
-    run.join(SLOWEST_S)
+    run.join(most_s)
     if run.is_alive():
         run.kill()
         run.join()
