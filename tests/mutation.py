@@ -33,7 +33,8 @@ from lab.errors import BREACHED, HELD, LabFault
 from lab.flags import Flags, Kind, whole
 
 LEAST = 0.95
-SLOWEST_S, TIMES_SLOWER = 10.0, 5  # than a module's tests are by themselves: a mutant may make a loop endless
+LONGEST_S = 600.0  # of a module's tests without a mutant
+MORE_S, TIMES = 10.0, 5  # a mutant's tests may take so many times as long, and so much more; it may make a loop endless
 JUDGE = {  # by module, the tests in tests/unit/judge
     "aggregate": ("statistics", "runs", "quantity"),
     "bounds": ("gates",),
@@ -69,11 +70,11 @@ EXPLAINED: Mapping[str, Mapping[str, str]] = {
 }
 SAID, KILLERS = "pytest.txt", "killers.txt"  # what the last run of the tests printed; those that failed so far, in order
 ASSERTS = ("frozen", "strict")
-# * for & and + for | of truth values, and the identity of equal constants.
+# On truth values * does what & does, and + what | does. Equal constants are mostly one object.
 SAME = ("BinaryOperator_BitAnd_Mul", "BinaryOperator_BitOr_Add", "ComparisonOperator_Eq_Is", "ComparisonOperator_NotEq_IsNot")
 PYTEST = ("-x", "-q", "-o", "required_plugins=", "-p", "no:cacheprovider", "-m", "not services")
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # plugins take longer to import than most modules take to test
-_BRIEF = ("--assert=plain", "--tb=line")  # why a test fails is told by the mutant
+_BRIEF = ("--assert=plain", "--tb=line")  # the mutant says why a test fails
 _FORKED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of what was imported before the fork
 # Each mutant's tests run in a fork of a process that has these, none of which imports a module of TESTS.
 _FORKS = multiprocessing.get_context("forkserver")
@@ -139,9 +140,9 @@ def mutate(module: str, which: tuple[int, int] = (1, 1)) -> Score:
         sys.path.insert(0, str(copy))
         source = Path(module).read_text()
         begun = time.monotonic()
-        if not passes(TESTS[module], bytecode=True):
+        if not passes(TESTS[module], LONGEST_S, bytecode=True):
             raise LabFault(f"{module}: its tests fail without a mutant: {Path(SAID).read_text()[-2000:]}")
-        most_s = SLOWEST_S + TIMES_SLOWER * (time.monotonic() - begun)
+        most_s = MORE_S + TIMES * (time.monotonic() - begun)
         for compiled in Path(module).parent.glob(f"__pycache__/{Path(module).stem}.*"):
             compiled.unlink()  # a mutant as long as the source, in the same second, would be taken for it
         for row, mutant in itertools.islice(mutants(module, source), which[0] - 1, None, which[1]):
@@ -153,8 +154,8 @@ def mutate(module: str, which: tuple[int, int] = (1, 1)) -> Score:
     return Score(module, killed, tuple(survivors))
 
 
-def passes(tests: Sequence[str], most_s: float | None = None, *, bytecode: bool = False) -> bool:
-    """Whether ``tests`` pass in the folder where this process is, in time; what they import is kept as ``bytecode`` or not."""
+def passes(tests: Sequence[str], most_s: float, *, bytecode: bool = False) -> bool:
+    """Whether ``tests`` pass within ``most_s`` in this process's folder, where the ``bytecode`` of imports is kept or not."""
     run = _FORKS.Process(target=_test, args=(tests, bytecode))
     run.start()
     run.join(most_s)
@@ -179,7 +180,7 @@ def _test(tests: Sequence[str], bytecode: bool) -> None:
 
 
 class KillersFirst:
-    """A plugin of pytest: tests that failed for other mutants run first, the last one before all, as it mostly fails again."""
+    """A plugin of pytest. A test that failed for the last mutant mostly fails for the next one too, so it runs first."""
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Sort the tests."""

@@ -15,6 +15,7 @@ from lab.components.toolchain import GO_NEEDED
 from lab.judge import expectation
 from lab.report.allure_report import NODE_NEEDED
 from tests import mutation
+from tests.experiments.test_faults import SEEDS
 
 pytestmark = pytest.mark.services
 
@@ -56,9 +57,10 @@ def test_a_session_is_held_against_what_is_expected(job, environment, pytestconf
 
 
 def test_each_night_has_faults_of_its_own():
-    """By seeds that no other night has, in the folder that is kept."""
+    """A night begins ten seeds after the one before it. The folder of its results is kept."""
     (ran,) = commands("faults")
-    assert (ran[:5], ran[6]) == (["tox", "-e", "faults", "--", "--scale=medium"], "github.run_number")
+    assert ran == ["tox", "-e", "faults", "--", "--scale=medium", "--faults=${{", "github.run_number", "}}0"]
+    assert SEEDS <= 10
     folder = given("faults", "keep")["results"]
     assert given("faults", "prepare") == {"environment": "faults", "results": folder}
     assert f"--results={folder} " in TOX["testenv:faults"]["commands"]
@@ -125,7 +127,7 @@ def test_every_job_restores_what_was_built():
 
 def test_what_is_kept_is_kept_after_a_red_night_too():
     """The history, the summary and the artifacts do not depend on the session's success; nothing hides it."""
-    assert all(JOBS[job]["steps"][-1]["if"] == "always()" for job in SESSIONS)
+    assert all(JOBS[job]["steps"][-1]["if"] == "always()" for job in (*SESSIONS, "faults"))
     assert all(step["if"].startswith("always()") for step in KEEP)
     assert "continue-on-error" not in str([WORKFLOW, PREPARE, KEEP])
     kept = {path.rpartition("}}/")[2] for step in KEEP for path in step.get("with", {}).get("path", "").splitlines()}

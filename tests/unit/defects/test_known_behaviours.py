@@ -100,7 +100,7 @@ def test_what_faults_did_is_on_the_page() -> None:
     one = dict.fromkeys(TOTALS, 0) | {"injections": 903, "copies": 1200, "struck": [consumer, operator | {"failed": 9}]}
     found = page.faults([one, one | {"untold": 1, "struck": [operator | {WORST: 5.0}, server, scheduler]}])
     assert "1,806 [faults]" in found
-    assert ": 4 of them while it scaled out, 1 while it scaled in." in found
+    assert " 4 faults struck while it scaled out, and 1 while it scaled in." in found
     assert " 1 of the trials left no record of it.\n" in found
     rows = [line for line in found.splitlines() if line.startswith("| ") and "---" not in line]
     assert rows[1:5] == [

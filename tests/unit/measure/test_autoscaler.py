@@ -155,6 +155,14 @@ def owner(t, desired, generation=None, uid="that"):
     return row | {"object": json.dumps(json.loads(row["object"]) | {"metadata": metadata})}
 
 
+def rescaled(folder, rows, steps, **policy):
+    """A record of these watch events of the owner, and of an HPA's log with these steps: when, from and to which replicas."""
+    inputs = {"faults": SCHEDULE, "policy": whole.scaled(**policy)}
+    made = record(folder, inputs=inputs, faults=(AWAY,), transitions=rows, samples=lags({59: 0}))
+    vars(made)["hpa_lines"] = [Line(t, RESCALED, {"currentReplicas": one, "desiredReplicas": to}) for t, one, to in steps]
+    return made
+
+
 BOUNDS = "the replicas stay within the policy's bounds, whatever is struck"
 TO_NONE = "no group is scaled to zero while there is lag"
 
@@ -212,11 +220,9 @@ def test_changes_of_the_replicas_that_the_watch_missed_are_no_pass(tmp_path, see
 def test_what_the_watch_missed_is_known_by_the_hpas_log(tmp_path, steps, holds):
     """From 4 to 6 replicas in two steps, which the log has with what they began from."""
     rows = [owner(57, 4, 1), owner(60, 6, 3)]
-    made = record(tmp_path, inputs={"faults": SCHEDULE}, faults=(AWAY,), transitions=rows, samples=lags({59: 0}))
-    counts = ({"currentReplicas": one, "desiredReplicas": other} for _, one, other in steps)
-    lines = [Line(t, RESCALED, each) for (t, _, _), each in zip(steps, counts, strict=True)]
+    made = rescaled(tmp_path, rows, steps)
     others = [Line(59.5, words, {"currentReplicas": 1, "desiredReplicas": 1}) for words in ("", KEPT, "~")]
-    vars(made)["hpa_lines"] = sorted([*lines, *others], key=lambda line: line.t)
+    vars(made)["hpa_lines"] = sorted([*made.hpa_lines, *others], key=lambda line: line.t)
     assert outside_bounds(made).value == (0 if holds else None)
     assert stranded(made).value == (0 if holds else None)
 
@@ -226,31 +232,30 @@ def test_a_line_of_the_log_stands_for_one_change(tmp_path):
     rows = [owner(56.0, 4, 1), owner(56.3, 9, 2), owner(56.7, 4, 3), owner(60, 4, 5), owner(60.5, 4, 7)]
     own, others, last = [(56.25, 4, 9), (56.65, 9, 4)], [(58.0, 4, 5), (59.2, 5, 4)], [(60.1, 4, 5), (60.3, 5, 4)]
     for number, (steps, holds) in enumerate(((own, None), (own + others, None), (own + others + last, 0))):
-        assert outside_by_log(tmp_path / str(number), rows, steps) == holds
-    assert outside_by_log(tmp_path / "one", rows[:4], own) is None  # of the two that the watch saw
-    first = [(59.4, 4, 5), (59.8, 5, 4)]  # of the missed changes; none is left for the last
-    seen = [owner(58, 4, 1), owner(60, 4, 3), owner(60.2, 4, 5)]
-    assert outside_by_log(tmp_path / "begins", seen, [*first, (60.3, 5, 4)]) is None
+        assert outside_bounds(rescaled(tmp_path / str(number), rows, steps)).value == holds
+    assert outside_bounds(rescaled(tmp_path / "seen", rows[:4], own)).value is None  # both lines are of what the watch saw
+
+
+def test_a_line_that_one_missed_change_took_is_gone_for_the_next(tmp_path):
+    """Two changes are missed until 60, and two later. With a line of the first the last line would lead on."""
+    seen, steps = [owner(58, 4, 1), owner(60, 4, 3), owner(60.2, 4, 5)], [(59.4, 4, 5), (59.8, 5, 4), (60.3, 5, 4)]
+    assert outside_bounds(rescaled(tmp_path / "first", seen, steps)).value is None
     seen = [owner(58, 4, 1), owner(60, 6, 3), owner(60.1, 5, 4), owner(60.4, 7, 6)]
-    first = [(59.4, 4, 5), (59.8, 5, 6), (60.05, 6, 5)]
-    assert outside_by_log(tmp_path / "ends", seen, [*first, (60.3, 6, 7)]) is None
-    assert outside_by_log(tmp_path / "both", seen, [*first, (60.2, 5, 6), (60.3, 6, 7)]) == 0
-
-
-def outside_by_log(folder, rows, steps, **policy):
-    """The replicas out of bounds by watch events and the HPA's log of these steps."""
-    more = {"policy": whole.scaled(**policy)} if policy else {}
-    made = record(folder, inputs={"faults": SCHEDULE} | more, faults=(AWAY,), transitions=rows)
-    vars(made)["hpa_lines"] = [Line(t, RESCALED, {"currentReplicas": one, "desiredReplicas": to}) for t, one, to in steps]
-    return outside_bounds(made).value
+    steps, last = [(59.4, 4, 5), (59.8, 5, 6), (60.05, 6, 5)], (60.3, 6, 7)
+    assert outside_bounds(rescaled(tmp_path / "second", seen, [*steps, last])).value is None
+    assert outside_bounds(rescaled(tmp_path / "whole", seen, [*steps, (60.2, 5, 6), last])).value == 0
 
 
 def test_an_owner_without_a_generation_takes_no_line_of_the_log(tmp_path):
-    """Nobody knows how often it was changed. A group that begins with no replica is within its bounds."""
+    """Nobody knows how often it was changed."""
     rows = [owner(59, 4), owner(59.2, 9), owner(59.3, 9), owner(59.5, 4, 1), owner(60, 4, 3)]
-    assert outside_by_log(tmp_path / "four", rows, [(59.6, 4, 9), (59.8, 9, 4)]) == 0
-    rows, steps = [owner(57, 0, 1), owner(60, 6, 3)], [(59.0, 0, 9), (60.5, 9, 6)]
-    assert outside_by_log(tmp_path / "none", rows, steps, minReplicaCount=0) == 0
+    assert outside_bounds(rescaled(tmp_path, rows, [(59.6, 4, 9), (59.8, 9, 4)])).value == 0
+
+
+def test_a_group_that_begins_with_no_replica_is_within_its_bounds(tmp_path):
+    """The count that a missed change began from is none that it led to."""
+    made = rescaled(tmp_path, [owner(57, 0, 1), owner(60, 6, 3)], [(59.0, 0, 9), (60.5, 9, 6)], minReplicaCount=0)
+    assert outside_bounds(made).value == 0
 
 
 def test_what_the_watch_missed_hides_no_breach(tmp_path):

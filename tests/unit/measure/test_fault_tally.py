@@ -161,7 +161,7 @@ def test_a_partition_that_waits_for_an_owner_stands_still(tmp_path, fault, stand
 
 
 def test_a_partition_counts_that_had_an_owner_by_the_fault(tmp_path):
-    """One at that moment, too; not one that was added later."""
+    """Partition 1 is assigned at the moment of the fault, and partition 2 a second later."""
     receipts, told_then = [done("b", 1, 0, 9, 250.0), done("c", 2, 0, 9, 300.0)], [assigned(120, "b", 1), assigned(121, "c", 2)]
     made = told(under(tmp_path, receipts, faults=(STORELESS,), told=told_then))
     assert [one.standstill_s for one in followed(made)] == [130]

@@ -153,7 +153,10 @@ def test_a_pod_that_is_started_anew_long_after_a_store_was_killed_died_of_someth
     ("readiness", "again"),
     [
         ([(90.0, False), (95.0, True), (126.0, False), (145.0, True), (150.0, False), (160.0, True)], 145.0),
-        ([(120.0, False), (126.0, False), (126.0, True), (145.0, True)], 145.0),  # as it was struck it was what it had been
+        (
+            [(120.0, False), (126.0, False), (126.0, True), (145.0, True)],
+            145.0,
+        ),  # at the moment of the fault nothing is its doing
         ([(121.0, True), (147.0, False), (150.0, True)], 150.0),  # 15 s after it went on
         ([(147.5, False), (150.0, True)], None),
         ([(121.0, True)], None),
@@ -161,7 +164,7 @@ def test_a_pod_that_is_started_anew_long_after_a_store_was_killed_died_of_someth
     ],
 )
 def test_a_pod_is_ready_again_after_it_was_not(readiness, again):
-    """It is stopped from 120 to 132. A consumer is none that a trigger's value comes from."""
+    """It is stopped from 120 to 132. The operator is no pod here."""
     pods = {"x": SimpleNamespace(readiness=readiness[::2]), "y": SimpleNamespace(readiness=readiness[1::2])}
     made = SimpleNamespace(pods_of=lambda app: pods if app == "lag-scaler" else {}, end=200.0)
     assert ready_again(made, replace(STOPPED, component="lag-scaler")) == again
