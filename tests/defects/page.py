@@ -45,8 +45,8 @@ FAULTS = """## What do faults do to a group that scales?
 {injections} [faults](write-an-experiment.md#faults) struck in {trials} trials at [quick or medium scale](scale.md), in which
 bursts scale a group out and in. {out} faults struck while it scaled out, and {in} while it scaled in. Of all messages {lost}
 were lost, {unseen} were left unread, and of {unknown} the producer never learned whether they were stored. {copies} were
-processed a second time. In {unexplained} of these cases nothing explains it, and in {given_up} the group had given up a member that
-nothing had struck. In all others the struck consumer had not committed the message yet.{untold}
+processed a second time. In {unexplained} of these cases nothing explains it, and in {given_up} the group had given up a
+member that nothing had struck. In all others the struck consumer had not committed the message yet.{untold}
 `tox -e faults` runs [such trials](../tests/experiments/test_faults.py).
 
 *Killed* is SIGKILL. *Stopped* is SIGSTOP: the process is there and does nothing until it goes on. A part of the cluster is
