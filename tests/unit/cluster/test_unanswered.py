@@ -68,8 +68,8 @@ def test_a_call_that_is_not_answered_ends(stage, call, monkeypatch):
     """With a fault that says so; without a time-out it would wait for ever."""
     monkeypatch.setattr(apply, "ANSWER_S", 0.2)
     monkeypatch.setattr(signals, "_ANSWER_S", 0.1)
-    with pytest.raises(LabFault, match=r"no answer within 0|not within 0\.2 s"):
-        bounded(partial(call, stage), HANGS_S)
+    with pytest.raises(LabFault, match=r"no answer within [\d.]+ s$|not within 0\.2 s"):
+        bounded(partial(call, stage), HANGS_S)  # what is said is what it took, which a busy machine makes longer
 
 
 @pytest.mark.parametrize(
