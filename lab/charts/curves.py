@@ -11,6 +11,7 @@ import pandas as pd
 
 from lab.charts.timeline import Timeline
 from lab.errors import NoData
+from lab.judge.gates import SCRAPE_GAP
 from lab.measure.kills import consumer_kill
 from lab.record.store import Record
 
@@ -35,7 +36,7 @@ def timeline_of(record: Record) -> Timeline:
             f"{inputs.workload.balancer}, {asked}, seed {inputs.seed}; "
             f"{record.trial.machine.cores} cores; {record.id}"
         ),
-        lag=since(record.lag),
+        lag=since(_lag(record)),
         lag_objective=threshold,
         replicas=since(replicas),
         throughput=since(_throughput(record)),
@@ -43,6 +44,15 @@ def timeline_of(record: Record) -> Timeline:
         marks=since(_marks(record)),
         events=since(_events(record), "start", "end"),
     )
+
+
+def _lag(record: Record) -> pd.DataFrame:
+    """The curve of lag, with an empty row in the midst of each time for which it was not seen for longer than a gate allows."""
+    lag = record.lag
+    gaps = lag["t"].diff()
+    wide = gaps > SCRAPE_GAP * gaps[gaps > 0].median()
+    unseen = pd.DataFrame({"t": (lag["t"] - gaps / 2)[wide], "lag": float("nan")})
+    return pd.concat([lag, unseen]).sort_values("t", ignore_index=True) if len(unseen) else lag
 
 
 def _throughput(record: Record) -> pd.DataFrame:

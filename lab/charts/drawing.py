@@ -225,11 +225,11 @@ def steps(table: pd.DataFrame, value: str, until: float | None = None) -> pd.Dat
 
 
 def values_at(times: np.ndarray, table: pd.DataFrame, value: str) -> list[float | None]:
-    """The value of a series ``[t, value]`` in force at each of ``times`` (its last sample until then), or None before it."""
-    ordered = table.dropna(subset=[value]).sort_values("t", kind="stable")
+    """The value of a series ``[t, value]`` in force at each of ``times``: its last sample until then. None before it, and in a gap."""
+    ordered = table.sort_values("t", kind="stable")
     found = np.searchsorted(ordered["t"].to_numpy(dtype=float), times, side="right") - 1
     values = ordered[value].to_numpy(dtype=float)
-    return [None if index < 0 else float(values[index]) for index in found]
+    return [None if index < 0 or np.isnan(values[index]) else float(values[index]) for index in found]
 
 
 LABEL_ROWS, LINE = 3, 13

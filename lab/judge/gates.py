@@ -98,6 +98,11 @@ GATES = (
         "the policy that ran is the one that is written",
     ),
     Gate(
+        "schedule",
+        Bound(0, "lab.trial.nemesis: each injection leaves one row; so did all 2,160 of the archive"),
+        "the faults that are judged are those of the schedule: copies are explained by them",
+    ),
+    Gate(
         "settle",
         Bound(0.5, "the lab's own: a baseline settles in 2 to 19 s of some 95 s on a quiet machine"),
         "the trial began at rest: what settles late may settle still",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -40,6 +41,7 @@ class Validity(Measure):
     order = number("receipts", "receipts that began before that of the offsets before theirs had ended")
     clock = number("x", "how far the wall clock was moved over how late the trial allows its producer to be")
     rounding = number("of it", "largest change of a time or a lag of the policy by rounding")
+    schedule = number("faults", "planned faults without a row, and rows without a planned fault")
     settle = number("of its deadline", "time until the baseline had settled")
 
 
@@ -62,6 +64,7 @@ def validity(record: Record) -> Validity:
         "order": _order,
         "clock": _clock,
         "rounding": _rounding,
+        "schedule": _schedule,
         "settle": _settle,
     }
     found: dict[str, float | None] = dict.fromkeys(computed)
@@ -185,6 +188,13 @@ def _rounding(record: Record) -> float:
     lags = [one for one in record.trial.policy_lags if one.rounded]
     changes += [abs(one.applied / record.scale.lag - one.written) / one.written for one in lags]
     return round(max(changes, default=0.0), 9)  # a float's last digit is no change
+
+
+def _schedule(record: Record) -> int:
+    """Of a fault that found nothing to strike there is a row, too."""
+    planned = Counter(record.inputs.faults)
+    told = Counter(one.injection for one in record.trial.faults if one.injection is not None)
+    return (planned - told).total() + (told - planned).total()
 
 
 def _settle(record: Record) -> float:

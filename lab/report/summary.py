@@ -155,12 +155,12 @@ class Summary:
     def _sentences(self) -> list[str]:
         """What there is to say of verdicts, tests and trials; nothing of a whole session in which all held."""
         by_invalid = sum(test.outcome == BROKEN and test.is_invalid for test in self.session.tests)
-        cause = f", {by_invalid} of them by invalid trials" if by_invalid else ""
         failed = sum(test.outcome == FAILED for test in self.ended)
         claims, known = self.count("claim")[BREACHED], self.told[AS_EXPECTED]
         some = f", {'all' if known == claims else known} of them expected" if known else ""
         told = [
-            (self.outcomes[BROKEN], f"test is broken{cause}", f"tests are broken{cause}"),
+            (self.outcomes[BROKEN] - by_invalid, "test is broken", "tests are broken"),
+            (by_invalid, "test is broken by an invalid trial", "tests are broken by invalid trials"),
             *((self.count(kind)[BREACHED], f"{kind} was breached", f"{kind}s were breached") for kind in KINDS[:-1]),
             (claims, "claim was breached, as expected" if known else "claim was breached", f"claims were breached{some}"),
             (self.told[UNEXPECTED], "claim held, not as expected", "claims held, not as expected"),

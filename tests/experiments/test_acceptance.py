@@ -7,8 +7,8 @@ Method. One trial, from the floor until lag is gone and replicas are back there,
 short one: profile ``spike`` on ``lag-4500``, pods that take 30 s to start. A whole one: profile ``acceptance``, six bursts, the
 spike and the way back, on ``recommended``, pods that take 45 s (`tox -e acceptance`), in turns with one on range.
 
-Asserted. Each line of text 1, section 5, and what acceptance/test_acceptance.py holds a user's files to. On range a step costs
-a fifth of the throughput or more.
+Asserted. Each line of text 1, section 5, and what acceptance/test_acceptance.py holds a user's files to. On range the
+throughput is soon back after each step, too; its dip is shown beside.
 
 Refuted by one figure beyond its bound.
 """
@@ -91,7 +91,7 @@ def test_a_10x_spike_is_answered_drained_and_given_back(trials, evidence):
 @pytest.mark.speed(WHOLE_SPEED)
 @pytest.mark.usefixtures("board_picture")
 @allure.story("A group on range beside it")
-def test_a_group_on_range_stumbles_at_the_same_steps(trials, evidence):
+def test_a_group_on_range_soon_has_its_throughput_back(trials, evidence):
     """What the recommended policy's steps cost a group that stops as a whole at each rebalance."""
     found = trials.blocks({"cooperative-sticky": WHOLE, "range": WHOLE | {"workload": slim(start_s=45, balancer="range")}})
     dips = {name: worst_dip(runs) for name, runs in found.items()}
@@ -106,7 +106,7 @@ def test_a_group_on_range_stumbles_at_the_same_steps(trials, evidence):
             "the group on range scales as far",
             DESIGN,
         )
-        claim(ranged.depth >= DIP, "on range a step costs a fifth of the throughput or more", f"{TEXT}: eager may be far worse")
+        claim(ranged.recovery_s < RECOVERY_S, "after each step on range the group soon has its throughput back")
 
 
 @pytest.mark.acceptance

@@ -63,6 +63,21 @@ def test_each_fault_of_a_schedule_is_a_bar(tmp_path: Path) -> None:
     assert bars[["start", "end"]].to_numpy().ravel().tolist() == pytest.approx([1, 4, 2, 3])
 
 
+def test_lag_that_was_not_seen_has_no_line(tmp_path: Path) -> None:
+    """There is an empty row where an exporter was away for longer than a trial allows, and the cursor says nothing there."""
+    folder = similar.write(tmp_path, 10).folder
+    samples = pd.read_parquet(folder / "samples.parquet")
+    away = (samples["t"] > 1030) & (samples["t"] < 1039)
+    samples[~away].to_parquet(folder / "samples.parquet")
+    record = built.sealed(folder)
+    lag = timeline_of(record).lag
+    (unseen,) = lag.loc[lag["lag"].isna(), "t"] + record.zero
+    assert 1030 < unseen < 1039
+    before, within, after = drawing.values_at(np.array([1029, 1036, 1040]) - record.zero, lag, "lag")
+    assert within is None
+    assert None not in (before, after)
+
+
 @pytest.fixture(scope="module")
 def chart(made: Timeline) -> alt.VConcatChart:
     """Its timeline."""

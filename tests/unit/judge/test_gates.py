@@ -28,6 +28,7 @@ def test_every_gate_says_why_and_where_its_bound_is_from():
 def test_a_bound_changes_by_decision_alone():
     """Those of the gates, which of them decide (docs/decisions/12), and those that tests share."""
     decide = {"lateness": 1, "steal": 0.05, "io_pressure": 0.2, "memory_pressure": 0.05, "foreign_load": 0.1, "rounding": 0.1}
+    decide["schedule"] = 0
     shown = {"cpu_pressure": 0.9, "scrape_gap": 3, "clock": 1, "lag_sum": 0, "order": 0, "settle": 0.5}
     for wanted, decides in ((decide, True), (shown, False)):
         assert {gate.name: gate.bound for gate in GATES if gate.decides is decides} == wanted

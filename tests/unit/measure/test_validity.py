@@ -3,9 +3,12 @@
 Punctuality: how late the producer was.
 """
 
+from dataclasses import asdict
+
 import pandas as pd
 import pytest
 
+from lab.inputs.faults import Injection
 from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.judge import gates
 from lab.judge.claim import INVALID, NO_DATA
@@ -13,7 +16,7 @@ from lab.judge.gates import GATES, VALID
 from lab.judge.measure import Runs
 from lab.measure.lag import peak_lag
 from lab.measure.validity import Validity, judge_validity, punctuality, validity
-from lab.record.trial import Deadlines
+from lab.record.trial import Deadlines, Fault
 from lab.trial.load import COLUMNS
 
 from .built import receipt, record, sealed
@@ -86,6 +89,7 @@ def test_a_trial_at_rest_is_valid(tmp_path):
         "order": 0,
         "clock": 0,
         "rounding": 0,
+        "schedule": 0,
         "settle": 0.07,
     }
 
@@ -131,6 +135,16 @@ def test_each_gate_fails_by_its_own_cause(name, how, wanted, tmp_path):
     failed = [gate for gate, verdict in zip(GATES, judge_validity(made), strict=True) if verdict.verdict != "held"]
     assert [gate.name for gate in failed] == [name] * bool(name)
     assert gates.word(judge_validity(made)) == (INVALID if any(gate.decides for gate in failed) else VALID)
+
+
+@pytest.mark.parametrize(("told", "wanted"), [("ab", 0), ("ba", 0), ("a", 1), ("abb", 1), ("ac", 2), ("", 2)])
+def test_each_planned_fault_has_one_row(told, wanted, tmp_path):
+    """None is left out, doubled, or of no plan; a kill by an event of the trial is of none."""
+    every = {name: Injection(at, "store", "sigkill", 1.0, 0.0) for at, name in enumerate("abc", 1)}
+    struck = [Fault(10.0 + every[name].at, "sigkill", component="store", injection=every[name]) for name in told]
+    schedule = {"faults": [asdict(every["a"]), asdict(every["b"])]}
+    made = built(tmp_path, more={"inputs": schedule, "faults": (*struck, Fault(15.0, "sigkill"))})
+    assert validity(made).schedule.value == wanted
 
 
 def test_lateness_is_judged_by_the_shortest_time_of_a_compressed_trial(tmp_path):

@@ -36,7 +36,8 @@ from tests.unit.report.sessions import (
 SENTENCES = (
     "The session was interrupted: 4 of 5 experiments and 4 of 5 tests ran.",
     "Not run: all of 6 last.",
-    "2 tests are broken, 1 of them by invalid trials.",
+    "1 test is broken.",
+    "1 test is broken by an invalid trial.",
     "1 claim was breached.",
     "1 verdict is invalid.",
     "2 verdicts have no data.",
