@@ -225,7 +225,7 @@ def steps(table: pd.DataFrame, value: str, until: float | None = None) -> pd.Dat
 
 
 def values_at(times: np.ndarray, table: pd.DataFrame, value: str) -> list[float | None]:
-    """The value of a series ``[t, value]`` in force at each of ``times``: its last sample until then. None before it, and in a gap."""
+    """The value of a series ``[t, value]`` at each of ``times``: its last sample, None before the first or in a gap."""
     ordered = table.sort_values("t", kind="stable")
     found = np.searchsorted(ordered["t"].to_numpy(dtype=float), times, side="right") - 1
     values = ordered[value].to_numpy(dtype=float)
