@@ -81,6 +81,9 @@ class Raw:
 def main(results):
     """Print the three numbers of each record, and the lab's verdicts of the session."""
     for folder in sorted((results / "records").glob("acceptance-*")):
+        if not (folder / "ledger" / "events").is_dir():
+            print(f"{folder.name}: without a ledger, as one of the archive may be")
+            continue
         raw = Raw(folder)
         print(f"{folder.name}: reaction {raw.reaction_s():.2f} s, dip {raw.worst_dip():.3f}, not once {raw.not_once()}")
     for one in json.loads((results / "verdicts.json").read_text()):
