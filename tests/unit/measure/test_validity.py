@@ -139,7 +139,7 @@ def test_each_gate_fails_by_its_own_cause(name, how, wanted, tmp_path):
 
 @pytest.mark.parametrize(("told", "wanted"), [("ab", 0), ("ba", 0), ("a", 1), ("abb", 1), ("ac", 2), ("", 2)])
 def test_each_planned_fault_has_one_row(told, wanted, tmp_path):
-    """None is left out, doubled, or of no plan; a kill by an event of the trial is of none."""
+    """Planned are a and b. A row that is lacking, doubled or of c counts; a kill by an event of the trial does not."""
     every = {name: Injection(at, "store", "sigkill", 1.0, 0.0) for at, name in enumerate("abc", 1)}
     struck = [Fault(10.0 + every[name].at, "sigkill", component="store", injection=every[name]) for name in told]
     schedule = {"faults": [asdict(every["a"]), asdict(every["b"])]}
