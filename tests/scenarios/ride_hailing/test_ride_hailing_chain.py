@@ -43,8 +43,13 @@ RATES = (140, 1_400)  # of this profile, and of the text
 FRIDAY = profile.load(paths.PROFILES / "trips.yaml")
 SYNCS = {"the HPA syncs at once (s)": 0.0, "the HPA has just synced (s)": HPA_SYNC_S}
 TWO, KEDA, PAST = "two pods", "KEDA", "past the group"
-# What holds 3 s at the peak by the model, and differs from the text's ScaledObject.
-FRESH: dict[str, dict[str, Any]] = {"a floor of 10": {"min_replicas": 10}, "twice the pods in 15 s": {"scale_up": "100%/15s"}}
+# What holds 3 s at the peak by the model at the full rate, and differs from the text's ScaledObject.
+FLOOR, FASTER = "a floor of 10", "twice the pods in 15 s"
+CHANGES: dict[str, dict[str, Any]] = {FLOOR: {"min_replicas": 10}, FASTER: {"scale_up": "100%/15s"}}
+RESTS = (
+    "arithmetic: lag rests at lagThreshold for each pod, and 1,000 at 200/s are 5 s; "
+    "session 2026-11-30-dashboard: 24 to 32 s, where 3 s were claimed"
+)
 
 
 def scaled(**changes):
@@ -74,26 +79,27 @@ def test_the_dashboard_hangs_on_the_group(trials, evidence):
             claim.invariant(unaccounted(*runs) == 0, f"{name}: {DELIVERED}", CONTRACT)
 
 
-@allure.story("Policies that keep the dashboard fresh")
-def test_a_floor_and_a_faster_scale_up_keep_the_dashboard_fresh(trials, evidence):
+@allure.story("What keeps the dashboard fresh")
+def test_a_floor_keeps_the_dashboard_fresh_and_a_faster_scale_up_does_not(trials, evidence):
     """Is there a policy that holds the text's 3 s behind the group?
 
-    Hypothesis. With a floor of 10 pods, and with as many pods again each 15 s, no event waits long enough in the group at the
-    peak for the dashboard to become 3 s old. So it is by the model (docs/ride-hailing.md).
+    Hypothesis. With a floor of 10 pods no event waits long enough in the group at the peak for the dashboard to become 3 s
+    old. With as many pods again each 15 s it becomes older, because lag rests at lagThreshold for each pod, 5 s of its work.
 
     Method. The chain on the text's ScaledObject with each of the two changes, one after the other: in a duet Spark's batches
     would take longer. Pod-minutes are reported.
 
     Asserted. The age of the oldest event that the table lacks in phase ``peak``, p99; each table has each event once.
 
-    Refuted by 3 s or more.
+    Refuted by 3 s or more with the floor, or less with the faster scale-up.
     """
-    found = trials.blocks({name: scaled(**change) for name, change in FRESH.items()})
+    found = trials.blocks({name: scaled(**change) for name, change in CHANGES.items()})
     report_dashboards(evidence, found)
 
     with evidence.of(found) as claim:
+        claim(freshness(found[FLOOR], PEAK).p99 < 3, f"with {FLOOR} the dashboard is less than 3 s old at the peak", TARGET)
+        claim(freshness(found[FASTER], PEAK).p99 >= 3, f"with {FASTER} the dashboard is 3 s old or older at the peak", RESTS)
         for name, runs in found.items():
-            claim(freshness(runs, PEAK).p99 < 3, f"with {name} the dashboard is less than 3 s old at the peak", TARGET)
             claim.invariant(measured.unequal(runs) == 0, f"{name}: {THE_LEDGERS}", ONCE)
 
 
