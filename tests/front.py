@@ -74,7 +74,6 @@ REMEDIES = {
     "arrivals at 85/s a pod, in one step": Remedy((arrivals(85), ONE_STEP)),
     "twice the pods: arrivals at 50/s a pod": Remedy((arrivals(50),)),
     "a floor of 6": Remedy((("min_replicas", 6),)),
-    "a floor of 6; arrivals at 85/s; one step": Remedy((arrivals(85), ONE_STEP, ("min_replicas", 6))),
     "a start of 30 s": Remedy(start_s=30.0),
 }
 TRAFFIC = {"transient": TRANSIENT, "acceptance": ACCEPTANCE}
