@@ -27,7 +27,8 @@ def mark(row: Row) -> str:
     """What the claim of ``row`` is worth at real time: by today's outcome of scales, and by what real time refuted."""
     if not row.value:
         return ""
-    origin, refuted = origins().get(row.quantity), _refuted(paths.PROJECT / row.test.partition("::")[0]).get(row.claim, "")
+    module, _, test = row.test.partition("::")
+    origin, refuted = origins().get(row.quantity), _refuted(paths.PROJECT / module).get((test.partition("[")[0], row.claim), "")
     found = remark(row.kind, origin or UNKNOWN, _scales()[row.scale], committed(), refuted)
     own = row.real_time if row.real_time.startswith(row.scale) else ""
     return own if found and "validated" in own and not (origin or refuted) else found
@@ -51,13 +52,20 @@ def _scales() -> Mapping[str, Scale]:
 
 
 @cache
-def _refuted(module: Path) -> Mapping[str, str]:
-    """What real time showed of claims in a module, by their sentences: the argument ``refuted`` of a claim."""
+def _refuted(module: Path) -> Mapping[tuple[str, str], str]:
+    """What real time showed of claims in a module, by test and sentence: the argument ``refuted`` of a claim."""
     if not module.is_file():
         return {}
-    calls = [node for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
-    named = [(call, {one.arg: one.value for one in call.keywords}) for call in calls]
-    return {ast.literal_eval(call.args[1]): ast.literal_eval(given["refuted"]) for call, given in named if "refuted" in given}
+    body = ast.parse(module.read_text(encoding="utf-8")).body
+    constants = {ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)}
+    found = {}
+    for test in (node for node in body if isinstance(node, ast.FunctionDef)):
+        for call in (node for node in ast.walk(test) if isinstance(node, ast.Call)):
+            given = {one.arg: one.value for one in call.keywords}
+            if "refuted" in given:
+                sentence = ast.literal_eval(constants.get(ast.unparse(call.args[1]), call.args[1]))
+                found[test.name, sentence] = ast.literal_eval(given["refuted"])
+    return found
 
 
 if __name__ == "__main__":
