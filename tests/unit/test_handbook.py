@@ -127,6 +127,18 @@ def test_the_tables_marks_are_those_of_today() -> None:
     assert {flips().scale, flips().real_time} == {"quick", "quick only; refuted at real time: 4 flips (2026-11-24-slow-start)"}
 
 
+def test_real_time_refutes_the_claim_of_one_test():
+    """Another test's claim of the same sentence, on other balancers, keeps its own mark."""
+    soon = "a metadata refresh of a second finds the new partitions soon"
+    rows = [row for row in marked() if row.claim == soon and "test_7_repartition" in row.test and row.scale != "real"]
+    found = {(row.test.rpartition("::")[2].partition("[")[0], marks.mark(row)) for row in rows}
+    refuted = "quick only; refuted at real time: 32.6 s (2026-11-30-partitions-at-real-time)"
+    assert found == {
+        ("test_new_partitions_are_consumed_whole", refuted),
+        ("test_a_cure_for_added_partitions", "medium only; not validated at real time"),
+    }
+
+
 def test_every_name_in_the_outcome_of_scales_is_known() -> None:
     """A quantity that scales are compared by has the measures of all rows of that name."""
     for row in committed().rows:
